@@ -138,12 +138,12 @@ async fn ingest_applies_what_it_can() -> RuntimeApi {
     let bad = json!({"type": "item", "id": "hush", "kind": 7, "version": 1}).to_string();
     let answer = ingest.invoke(feed_batch(&[good.clone(), bad.clone(), good])).await;
     assert_eq!(answer, json!({"batchItemFailures": []}));
-    let letters = stack.feed_queue().take_dead_letters().await;
+    let letters = stack.queue(Queue::FeedDead).take_all_letters().await;
     assert_eq!(letters.iter().map(|letter| &letter.body).collect::<Vec<_>>(), [&bad]);
 
     // A message is not acknowledged if its copy cannot be sent. Here the dead-letter queue is gone.
-    let queue = stack.feed_queue();
-    queue.client.delete_queue().queue_url(&queue.dead_url).send().await.unwrap();
+    let dead = stack.queue(Queue::FeedDead);
+    dead.client.delete_queue().queue_url(&dead.url).send().await.unwrap();
     let answer = ingest.invoke(feed_batch(&[item("m4", "skin", None, 1).to_string(), bad])).await;
     assert_eq!(answer, json!({"batchItemFailures": [{"itemIdentifier": "message-1"}]}));
 
@@ -202,10 +202,10 @@ async fn sweep_sends_an_overdue_delivery_again() -> RuntimeApi {
     stack.prove(&endpoint).await;
     stack.fan_out(&[sale(1, user)]).await;
     stack.store_carried(delivery_id(uuid(1).into(), endpoint.id)).await;
-    stack.queue(Queue::WebhooksFirst).await.purge().await;
+    stack.queue(Queue::WebhooksFirst).purge().await;
     let mut sweep = RuntimeApi::run("sweep", &Variables::new(&stack.aws.endpoint_url)).await;
     assert_eq!(sweep.invoke(json!({"source": "aws.scheduler"})).await, Value::Null);
-    assert_eq!(stack.queue(Queue::WebhooksSlow).await.count().await, 1);
+    assert_eq!(stack.queue(Queue::WebhooksSlow).count().await, 1);
     sweep
 }
 

@@ -2,6 +2,7 @@
 
 use aws_sdk_sqs::types::QueueAttributeName;
 use common::clock::Clock;
+use common::resources::Queue;
 use common::store::StoreError;
 use common::timestamp::DAY_MILLIS;
 use serde_json::{Value, json};
@@ -52,7 +53,7 @@ async fn only_what_is_removed_has_an_end() {
 async fn a_busy_store_is_waited_for(fault: Fault, operations: &'static [&'static str]) {
     let (stack, other) = (Stack::new().await, Stack::new().await);
     other.feed(&good()).await;
-    let queue = stack.feed_queue();
+    let queue = stack.queue(Queue::Feed);
     // A message that is received twice would become a dead letter, so nothing may rely on that.
     let policy =
         r#"{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:marketplace-feed-dead","maxReceiveCount":1}"#;
@@ -65,7 +66,7 @@ async fn a_busy_store_is_waited_for(fault: Fault, operations: &'static [&'static
     });
     queue.send(&texts(&good())).await;
     queue.wait_until_empty().await;
-    assert_eq!(queue.take_dead_letters().await, []);
+    assert_eq!(stack.queue(Queue::FeedDead).take_all_letters().await, []);
     assert_eq!(tables(&stack).await, tables(&other).await);
 }
 
@@ -84,7 +85,7 @@ async fn a_throttled_conflicting_or_hanging_store_costs_no_message() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_record_that_cannot_be_read_makes_a_dead_letter_at_once_and_costs_no_other_message() {
     let stack = Stack::new().await;
-    let queue = stack.feed_queue();
+    let queue = stack.queue(Queue::Feed);
     // A message that is received twice would stay hidden longer than the test waits.
     queue.set_attribute(QueueAttributeName::VisibilityTimeout, "600").await;
     let text = |text: &str| aws_sdk_dynamodb::types::AttributeValue::S(text.to_owned());
@@ -94,7 +95,7 @@ async fn a_record_that_cannot_be_read_makes_a_dead_letter_at_once_and_costs_no_o
     let _workers = stack.workers().await;
     queue.send(&texts(&good())).await;
     queue.wait_until_empty().await;
-    let [letter] = &queue.take_dead_letters().await[..] else { panic!("not one letter") };
+    let [letter] = &stack.queue(Queue::FeedDead).take_all_letters().await[..] else { panic!("not one letter") };
     assert_eq!(letter.body, order(uuid(5).into(), 1, TEN_O_CLOCK, 1).to_string());
     assert!(letter.attribute("defect").starts_with("unreadable row: "), "{letter:?}");
     let listings = stack.instance().await.client.get(&stack.full_key().await, "/v1/public/listings").await;
@@ -104,7 +105,7 @@ async fn a_record_that_cannot_be_read_makes_a_dead_letter_at_once_and_costs_no_o
 #[tokio::test(flavor = "multi_thread")]
 async fn a_message_that_the_store_takes_for_invalid_becomes_a_dead_letter_at_once_and_costs_no_other_message() {
     let stack = Stack::new().await;
-    let queue = stack.feed_queue();
+    let queue = stack.queue(Queue::Feed);
     // A message that is received twice would stay hidden longer than the test waits.
     queue.set_attribute(QueueAttributeName::VisibilityTimeout, "600").await;
     let (_workers, proxy) = stack.workers_behind_proxy().await;
@@ -113,7 +114,7 @@ async fn a_message_that_the_store_takes_for_invalid_becomes_a_dead_letter_at_onc
     items.insert(4, item("poison", "skin", None, 1));
     queue.send(&texts(&items)).await;
     queue.wait_until_empty().await;
-    let [letter] = &queue.take_dead_letters().await[..] else { panic!("not one letter") };
+    let [letter] = &stack.queue(Queue::FeedDead).take_all_letters().await[..] else { panic!("not one letter") };
     assert_eq!(letter.body, items[4].to_string());
     assert!(letter.attribute("defect").starts_with("invalid request: ValidationException"), "{letter:?}");
     let catalog = stack.instance().await.client.get(&stack.full_key().await, "/v1/public/catalog").await;

@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use aws_lambda_events::sqs::{SqsEvent, SqsMessage};
 use common::clock::Clock;
-use common::resources::{Batching, INGEST_TIMEOUT};
+use common::resources::{Batching, INGEST_TIMEOUT, Queue};
 use common::runtime::Worker;
 use feed::{Applier, ApplyOutcome};
 use local::workers::{EventSource, poll};
 use serde_json::{Value, json};
-use tests::{AwsCall, Client, Fault, FeedQueue, Proxy, Stack, listing, local, order, set_limit, tables, uuid};
+use tests::{AwsCall, Client, Fault, Proxy, Stack, TestQueue, listing, local, order, set_limit, tables, uuid};
 use tokio::time::Instant;
 
 const TEN_O_CLOCK: &str = "2026-11-20T10:00:00Z";
@@ -23,14 +23,14 @@ const WHEN_FULL: Batching = Batching { messages: 100, window: Duration::from_min
 
 /// Sends messages and lets an `ingest` apply them in one batch. Returns the calls that it made.
 async fn applied_at_once(stack: &Stack, messages: &[String]) -> Vec<AwsCall> {
-    let queue = stack.feed_queue();
+    let queue = stack.queue(Queue::Feed);
     // One by one, because large messages do not fit into one call.
     for message in messages {
         queue.send(std::slice::from_ref(message)).await;
     }
     let proxy = Proxy::start(&stack.aws.endpoint_url).await;
     let source = EventSource::open(queue.client.clone(), &queue.url, INGEST_TIMEOUT).await.unwrap();
-    let _poller = poll(source.with_batching(WHEN_FULL), stack.ingest(&proxy.url));
+    let _poller = poll(source.with_batching(WHEN_FULL), stack.ingest_at(&proxy.url));
     queue.wait_until_empty().await;
     proxy.take_calls()
 }
@@ -63,7 +63,7 @@ async fn the_copies_of_invalid_messages_are_sent_ten_at_a_time() {
     let messages: Vec<String> = good.chain(bad.clone()).collect();
     let calls = applied_at_once(&stack, &messages).await;
     assert_eq!((AwsCall::count(&calls, "SendMessageBatch"), AwsCall::count(&calls, "SendMessage")), (3, 0));
-    let letters = stack.feed_queue().take_dead_letters().await;
+    let letters = stack.queue(Queue::FeedDead).take_all_letters().await;
     assert_eq!(letters.into_iter().map(|letter| letter.body).collect::<Vec<_>>(), bad);
 }
 
@@ -76,7 +76,7 @@ async fn large_messages_are_applied_and_refused_like_others() {
     // The poller hands these over once no further call's messages would fit into Lambda's 6 MB.
     let calls = applied_at_once(&stack, &bad).await;
     assert_eq!(AwsCall::count(&calls, "SendMessageBatch"), bad.len(), "two are more than SQS takes in one call");
-    let letters = stack.feed_queue().take_dead_letters().await;
+    let letters = stack.queue(Queue::FeedDead).take_all_letters().await;
     assert_eq!(letters.into_iter().map(|letter| letter.body).collect::<Vec<_>>(), bad);
 }
 
@@ -100,7 +100,7 @@ async fn a_message_that_was_delivered_twice_in_a_batch_is_reported_once() {
     // It cannot be set aside either, so it stays in its queue.
     let proxy = Proxy::start(&stack.aws.endpoint_url).await;
     proxy.plan(|operation| if operation == "SendMessageBatch" { Fault::Refuse } else { Fault::None });
-    let response = stack.ingest(&proxy.url).work(event).await.unwrap();
+    let response = stack.ingest_at(&proxy.url).work(event).await.unwrap();
     let failed: Vec<_> = response.batch_item_failures.iter().map(|item| item.item_identifier.as_str()).collect();
     assert_eq!(failed, ["a"]);
 }
@@ -194,7 +194,7 @@ const CHANGING_LISTINGS: u32 = 100;
 const SALES_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Sends fifty price changes a second until it is dropped.
-async fn changes(queue: &FeedQueue) {
+async fn changes(queue: &TestQueue) {
     let mut ticks = tokio::time::interval(Duration::from_millis(20));
     for change in 0.. {
         ticks.tick().await;
@@ -222,7 +222,7 @@ async fn a_listing_sold_through_the_feed_is_gone_everywhere_within_two_seconds()
     let arguments = ["--aws-endpoint", &stack.aws.endpoint_url];
     let (one, other) = tokio::join!(local(&arguments), local(&arguments));
     let clients = [one.1, other.1].map(|ready| Client::new(ready["base_url"].as_str().unwrap()));
-    let queue = stack.feed_queue();
+    let queue = stack.queue(Queue::Feed);
     let sell = async {
         let mut times = Vec::new();
         for number in 1..=SOLD_LISTINGS {
@@ -243,5 +243,5 @@ async fn a_listing_sold_through_the_feed_is_gone_everywhere_within_two_seconds()
     };
     // Compares the median: a busy machine may delay some sales, but not most.
     assert!(times[times.len() / 2] < Duration::from_secs(2), "{times:?}");
-    assert_eq!(queue.take_dead_letters().await, []);
+    assert_eq!(stack.queue(Queue::FeedDead).take_all_letters().await, []);
 }

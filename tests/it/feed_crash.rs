@@ -4,6 +4,7 @@
 //! Random histories of a market as feed messages: every type that goes into the tables, with versions out of order
 //! and repeated.
 
+use common::resources::Queue;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use serde_json::{Value, json};
 use tests::{
-    FeedQueue, Stack, answers, assert_orders_are_dense, assert_same, assert_the_log_tells_all, balance, item, listing,
+    Stack, TestQueue, answers, assert_orders_are_dense, assert_same, assert_the_log_tells_all, balance, item, listing,
     local, marketctl, marketplace, order, quote, tables, uuid,
 };
 use tokio::process::Child;
@@ -39,7 +40,7 @@ async fn survives(seed: u64, count: usize, limits: Option<Limits>) {
     if let Some(limits) = limits {
         stack.aws.limits().set(limits);
     }
-    let queue = stack.feed_queue();
+    let queue = stack.queue(Queue::Feed);
     // The messages that a killed process was working on come back after two seconds instead of a minute and a half.
     queue.set_attribute(QueueAttributeName::VisibilityTimeout, "2").await;
     let variables = Variables::new(&stack.aws.endpoint_url);
@@ -50,13 +51,13 @@ async fn survives(seed: u64, count: usize, limits: Option<Limits>) {
         let reached = tokio::time::timeout(BACKLOG_TIMEOUT, worked_off(&queue, backlog)).await;
         reached.unwrap_or_else(|_| panic!("seed {seed} never gets down to {backlog} messages"));
         process.kill().await.unwrap();
-        assert!(queue.backlog.count().await.unwrap() > 0, "seed {seed} was done before the kill at {backlog} messages");
+        assert!(queue.count().await > 0, "seed {seed} was done before the kill at {backlog} messages");
     }
     let (_process, _) = functions(&stack).await;
     queue.wait_until_empty().await;
     stack.aws.limits().lift();
 
-    let letters = queue.take_dead_letters().await;
+    let letters = stack.queue(Queue::FeedDead).take_all_letters().await;
     assert!(letters.iter().all(|letter| letter.attribute("field") == "type"), "{letters:?}");
     let mut refused: Vec<String> = letters.into_iter().map(|letter| letter.body).collect();
     // A kill between sending the copy and the acknowledgement makes a second copy.
@@ -75,8 +76,8 @@ async fn functions(stack: &Stack) -> (Child, Value) {
     local(&["--aws-endpoint", &stack.aws.endpoint_url]).await
 }
 
-async fn worked_off(queue: &FeedQueue, backlog: u64) {
-    while queue.backlog.count().await.unwrap() > backlog {
+async fn worked_off(queue: &TestQueue, backlog: u64) {
+    while queue.count().await > backlog {
         tokio::time::sleep(Duration::from_millis(3)).await;
     }
 }

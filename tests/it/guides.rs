@@ -1,6 +1,7 @@
 //! The guides: their code is that of programs that run, their examples are applied or refused as they say, their rules find
 //! what they should.
 
+use common::resources::Queue;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::iter::repeat_with;
@@ -109,7 +110,7 @@ async fn what_we_send_is_accepted_and_nothing_else() {
     let (stack, receiver, user) = (Stack::new().await, Receiver::answering(204).await, tests::uuid(5).into());
     let (_, secret) = stack.endpoint(user, &receiver.url).await;
     let _workers = stack.workers_in_real_time(to_loopback(1)).await;
-    stack.feed_queue().send(&[sale(1, user).to_string()]).await;
+    stack.queue(Queue::Feed).send(&[sale(1, user).to_string()]).await;
     let post = &receiver.received(1).await[0];
     let (genuine, body) = (&post.headers, str::from_utf8(&post.body).unwrap());
     assert_all_say(BOTH_VALID, &secret, genuine, body).await;
@@ -178,14 +179,14 @@ async fn each_example_is_applied_or_refused_as_the_guide_says() {
         let new = NewEndpoint { user_id, url: receiver.url.clone(), events: EventKind::ALL.into() };
         stack.webhooks().add(new).await.unwrap();
     }
-    let queue = stack.feed_queue();
+    let queue = stack.queue(Queue::Feed);
     let _workers = stack.workers().await;
     let mut delivered = 0;
     for (text, refusal) in examples(&guide) {
         let before = tables(&stack).await;
         queue.send(slice::from_ref(&text)).await;
         queue.wait_until_empty().await;
-        let letters = queue.take_dead_letters().await;
+        let letters = stack.queue(Queue::FeedDead).take_all_letters().await;
         if let Some((field, reason)) = refusal {
             let attributes = [("field", field), ("reason", reason)];
             let attributes = attributes.map(|(name, value)| (name.to_owned(), value.to_owned())).into();

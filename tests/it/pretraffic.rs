@@ -55,7 +55,7 @@ impl Scene {
         let (stack, proxy) = Stack::with_proxy().await;
         let running = stack.instance().await;
         let (invocations, url) = (stack.aws.invocations(), &stack.aws.endpoint_url);
-        invocations.offer("ingest", stack.ingest(url));
+        invocations.offer("ingest", stack.ingest_at(url));
         invocations.offer("webhook", stack.sender());
         invocations.offer("sweep", stack.sweep_at(url));
         invocations.offer("compact", stack.compact());

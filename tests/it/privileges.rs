@@ -76,7 +76,7 @@ async fn feed_applied() -> Used {
     let orders: Vec<_> = (100..228).map(|number| order(users[0], number, "2026-11-20T10:00:00Z", 1)).collect();
     stack.feed(&orders).await;
 
-    let queue = stack.feed_queue();
+    let queue = stack.queue(Queue::Feed);
     let (_workers, proxy) = stack.workers_behind_proxy().await;
     let sales = (1..=SALES).map(|event| sale(event, users[0])).chain([sale(SALES + 1, users[1])]);
     let messages = market(users[0]).into_iter().chain(sales);
@@ -142,7 +142,7 @@ async fn defective(scene: &Scene) {
         _ => Fault::None,
     });
     hand(&sender, &message).await;
-    assert_eq!(scene.stack.queue(Queue::WebhooksDead).await.take_letters(1).await.len(), 1);
+    assert_eq!(scene.stack.queue(Queue::WebhooksDead).take_letters(1).await.len(), 1);
     let admin = scene.stack.webhooks();
     admin.disable(scene.endpoint.id).await.unwrap();
     hand(&scene.stack.sender(), &message).await;
@@ -158,7 +158,7 @@ async fn drained(scene: &Scene) {
     let id = scene.event(4).await;
     let message = [scene.stack.next_message(id).await];
     hand(&scene.stack.sender(), &message).await;
-    let slow = scene.stack.queue(Queue::WebhooksSlow).await;
+    let slow = scene.stack.queue(Queue::WebhooksSlow);
     slow.purge().await;
     scene.wait(5 * 60);
     sweep(scene).await;

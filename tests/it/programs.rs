@@ -18,7 +18,7 @@ use futures_util::future::join_all;
 use local::environment::Variables;
 use serde_json::{Value, json};
 use tests::webhooks_cli::{OWNER, WebhooksCli, text};
-use tests::{Client, FeedQueue, Stack, base_bucket, binary, listing, local, marketctl, uuid};
+use tests::{Client, Stack, TestQueue, base_bucket, binary, listing, local, marketctl, uuid};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Command;
 use webhooks::delivery::{Delivery, Lane, Progress, Status};
@@ -31,7 +31,7 @@ fn variables(stack: &Stack) -> Variables {
 async fn feed_send_takes_everything_that_sqs_takes_and_names_the_rest_by_line() {
     const SQS_MAX_BYTES: usize = 262_144;
     let stack = Stack::new().await;
-    let queue = stack.feed_queue();
+    let queue = stack.queue(Queue::Feed);
     let good = listing(1, "1.00", "2026-11-20T10:00:00Z", 1).to_string();
     let bad = ["nonsense".to_owned(), " ".to_owned(), "x".repeat(201 * 1_024), "y".repeat(SQS_MAX_BYTES)];
     let lines = [&[good.clone(), String::new()], &bad[..], &["z".repeat(SQS_MAX_BYTES + 1), good.clone()]].concat();
@@ -43,11 +43,12 @@ async fn feed_send_takes_everything_that_sqs_takes_and_names_the_rest_by_line() 
     ]);
     assert_eq!(run.json(), json!({"sent": 6, "refused": refused}));
     assert_eq!(serde_json::from_str::<Value>(&run.stderr).unwrap()["refused"], refused);
-    assert_eq!(queue.backlog.count().await, Ok(6));
+    assert_eq!(queue.count().await, 6);
 
     let _workers = stack.workers().await;
     queue.wait_until_empty().await;
-    let mut bodies: Vec<_> = queue.take_dead_letters().await.into_iter().map(|letter| letter.body).collect();
+    let mut bodies: Vec<_> =
+        stack.queue(Queue::FeedDead).take_all_letters().await.into_iter().map(|letter| letter.body).collect();
     bodies.sort();
     let mut expected = bad.to_vec();
     expected.sort();
@@ -62,7 +63,7 @@ async fn feed_send_says_when_there_is_no_queue_and_sends_long_files() {
     let lines = vec!["{}"; 10_000].join("\n");
     let run = marketctl(&variables(&stack), &["feed", "send", "-"], &lines).await;
     assert_eq!((run.code, run.stdout.trim()), (0, "10000 sent."), "{run:?}");
-    assert_eq!(stack.feed_queue().backlog.count().await, Ok(10_000));
+    assert_eq!(stack.queue(Queue::Feed).count().await, 10_000);
     let run = marketctl(&variables(&stack), &["--stack", "other", "feed", "send", "-"], &lines).await;
     assert_eq!((run.code, run.stdout.trim()), (1, "Nothing was sent."), "{run:?}");
     assert!(run.stderr.contains("nothing was sent: queue other-feed does not exist"), "{run:?}");
@@ -211,7 +212,7 @@ async fn store(stack: &Stack, endpoint: &str, statuses: &[Status]) -> Vec<Timest
 /// How many messages are in a delivery queue.
 async fn waiting(stack: &Stack, lane: Lane) -> u64 {
     let queue = Queue::LANES[Lane::ALL.iter().position(|one| *one == lane).unwrap()];
-    stack.queue(queue).await.visible_count().await
+    stack.queue(queue).visible_count().await
 }
 
 const OWN_AWS: [&str; 2] = ["--aws-listen", "127.0.0.1:0"];
@@ -282,9 +283,9 @@ async fn messages_in_the_feed_are_applied_before_the_process_ends_and_its_folder
     let (mut child, ready) = local(&arguments).await;
     let variables = Variables::new(ready["aws_endpoint_url"].as_str().unwrap());
     let messages: Vec<_> = (1..=500).map(|n| listing(n, "1.00", "2026-11-20T10:00:00Z", 1).to_string()).collect();
-    let queue = FeedQueue::from_variables(&variables);
+    let queue = TestQueue::new(&variables, Queue::Feed);
     queue.send(&messages).await;
-    assert!(queue.backlog.count().await.unwrap() > 0, "there is something to drain");
+    assert!(queue.count().await > 0, "there is something to drain");
     let object = Bytes::from_static(b"kept");
     base_bucket(ready["aws_endpoint_url"].as_str().unwrap()).put("listings/a b/1", object.clone()).await.unwrap();
     let pid = child.id().unwrap().to_string();

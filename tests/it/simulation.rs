@@ -135,7 +135,7 @@ async fn delayed_messages_are_counted_and_come_when_they_are_due() {
         let entry = SendMessageBatchRequestEntry::builder().id(body).message_body(body).message_group_id("a");
         entry.delay_seconds(delay).build().unwrap()
     };
-    let queue = stack.queue(Queue::WebhooksSlow).await;
+    let queue = stack.queue(Queue::WebhooksSlow);
     let begun = Instant::now();
     let batch = [("one", 1), ("prompt", 0), ("two", 1), ("late", 900)].map(entry).to_vec();
     let request = client.send_message_batch().set_queue_url(variables.get(Queue::WebhooksSlow.variable()));

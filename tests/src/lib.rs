@@ -30,7 +30,7 @@ pub use guides::{SettingsProgram, SignatureValidity, Verifier, Walk, Walker};
 pub use metrics::{Listener, LogLine, NAMESPACE};
 pub use privileges::{FunctionGrant, Ledger};
 pub use proxy::{AwsCall, Fault, Proxy};
-pub use queue::{DeadLetter, FeedQueue, TestQueue};
+pub use queue::{DeadLetter, TestQueue};
 pub use receiver::{Answer, Received, Receiver};
 pub use runtime_api::{RuntimeApi, minute_with, redirect_library};
 pub use settings_commands::SettingsIds;

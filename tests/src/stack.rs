@@ -23,7 +23,6 @@ use common::scope::{Scope, Tier};
 use common::store::StoreError;
 use common::timestamp::Timestamp;
 use feed::{Applier, ApplyOutcome, Stores, parse};
-use ingest::Ingest;
 use local::aws::AwsSide;
 use local::aws::limits::Limits;
 use local::environment::Variables;
@@ -40,7 +39,6 @@ use crate::client::Client;
 use crate::metrics::NAMESPACE;
 use crate::privileges::Ledger;
 use crate::proxy::Proxy;
-use crate::queue::FeedQueue;
 use crate::template::Template;
 use crate::webhooks::to_loopback;
 
@@ -149,12 +147,6 @@ impl Stack {
         (workers, proxy)
     }
 
-    /// Builds an `ingest` at the stack's time that reaches AWS at this endpoint.
-    pub fn ingest(&self, endpoint: &str) -> Ingest {
-        let host = self.host(endpoint, self.clock.clone());
-        host.function("ingest", ingest::worker).unwrap()
-    }
-
     /// Builds the account's settings at the stack's time, reaching AWS at this endpoint, and checks what they use as
     /// before the first event.
     pub async fn account_at(&self, endpoint: &str) -> Account {
@@ -205,11 +197,6 @@ impl Stack {
     pub(crate) fn host_with(&self, variables: &Variables, clock: Arc<dyn Clock>) -> Host {
         let host = Host::new(variables, clock).unwrap().observed_by(self.ledger.observer());
         host.switched_by(self.aws.switches()).invoked_by(self.aws.invocations())
-    }
-
-    /// The stack's feed queue.
-    pub fn feed_queue(&self) -> FeedQueue {
-        FeedQueue::from_variables(&Variables::new(&self.aws.endpoint_url))
     }
 
     pub(crate) async fn instance_with(&self, endpoint: &str, clock: Arc<ManualClock>) -> RunningInstance {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use api::auth::KeyText;
 use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 use aws_sdk_dynamodb::types::{
     AttributeDefinition, AttributeValue, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType,
 };
@@ -12,8 +13,6 @@ use common::resources::{Resources, Table};
 use local::environment::Variables;
 
 use crate::stack::Stack;
-
-const KEYS_TABLE: &str = "marketplace-keys";
 
 /// Returns a DynamoDB client of a stack.
 pub fn dynamodb(stack: &Stack) -> Client {
@@ -28,15 +27,30 @@ pub async fn set_limit(stack: &Stack, key: &str, limit: u32) {
 
 /// Sets an attribute of a key's row.
 pub async fn set_key_attribute(stack: &Stack, key: &str, attribute: &str, value: AttributeValue) {
-    let update = dynamodb(stack).update_item().table_name(KEYS_TABLE).key("pk", partition(key)).key("sk", s("key"));
-    let update = update.update_expression("SET #name = :value").expression_attribute_names("#name", attribute);
-    update.expression_attribute_values(":value", value).send().await.unwrap();
+    let update = update_row(stack, Table::Keys, [&key_partition(key), "key"]).update_expression("SET #name = :value");
+    update
+        .expression_attribute_names("#name", attribute)
+        .expression_attribute_values(":value", value)
+        .send()
+        .await
+        .unwrap();
+}
+
+/// Replaces a key's attribute by this text.
+pub async fn set_key_text(stack: &Stack, key: &str, attribute: &str, text: &str) {
+    set_text(stack, Table::Keys, [&key_partition(key), "key"], attribute, text).await;
+}
+
+/// Removes an attribute of a key's row.
+pub async fn remove_key_attribute(stack: &Stack, key: &str, attribute: &str) {
+    let update = update_row(stack, Table::Keys, [&key_partition(key), "key"]).update_expression("REMOVE #name");
+    let update = update.expression_attribute_names("#name", attribute).condition_expression("attribute_exists(#name)");
+    update.send().await.unwrap();
 }
 
 /// Returns a key's row.
 pub async fn stored_key_row(stack: &Stack, key: &str) -> HashMap<String, AttributeValue> {
-    let get = dynamodb(stack).get_item().table_name(KEYS_TABLE).key("pk", partition(key)).key("sk", s("key"));
-    get.consistent_read(true).send().await.unwrap().item.unwrap()
+    stored_row(stack, Table::Keys, [&key_partition(key), "key"]).await
 }
 
 /// Returns a row.
@@ -48,9 +62,8 @@ pub async fn stored_row(stack: &Stack, table: Table, [pk, sk]: [&str; 2]) -> Has
 
 /// Replaces an attribute of a row by this text, as a release that knows more words may write it. In `path`, a dot
 /// stands between an attribute and its member.
-pub async fn set_text(stack: &Stack, table: Table, [pk, sk]: [&str; 2], path: &str, text: &str) {
-    let table = Resources::new(Resources::DEFAULT_STACK).table(table);
-    let mut update = dynamodb(stack).update_item().table_name(table).key("pk", s(pk)).key("sk", s(sk));
+pub async fn set_text(stack: &Stack, table: Table, key: [&str; 2], path: &str, text: &str) {
+    let mut update = update_row(stack, table, key);
     let mut names = Vec::new();
     for (depth, name) in path.split('.').enumerate() {
         names.push(format!("#name{depth}"));
@@ -61,25 +74,17 @@ pub async fn set_text(stack: &Stack, table: Table, [pk, sk]: [&str; 2], path: &s
     update.condition_expression(format!("attribute_exists({path})")).send().await.unwrap();
 }
 
-/// Replaces a key's attribute by this text.
-pub async fn set_key_text(stack: &Stack, key: &str, attribute: &str, text: &str) {
-    set_text(stack, Table::Keys, [&key_partition(key), "key"], attribute, text).await;
-}
-
-/// Removes an attribute of a key's row.
-pub async fn remove_key_attribute(stack: &Stack, key: &str, attribute: &str) {
-    let update = dynamodb(stack).update_item().table_name(KEYS_TABLE).key("pk", partition(key)).key("sk", s("key"));
-    let update = update.update_expression("REMOVE #name").expression_attribute_names("#name", attribute);
-    update.condition_expression("attribute_exists(#name)").send().await.unwrap();
-}
-
 /// Sets an attribute of a row that is there to this number.
-pub async fn set_row_number(stack: &Stack, table: Table, [pk, sk]: [&str; 2], attribute: &str, number: u32) {
-    let table = Resources::new(Resources::DEFAULT_STACK).table(table);
-    let update = dynamodb(stack).update_item().table_name(table).key("pk", s(pk)).key("sk", s(sk));
-    let update = update.update_expression("SET #name = :number").expression_attribute_names("#name", attribute);
+pub async fn set_row_number(stack: &Stack, table: Table, key: [&str; 2], attribute: &str, number: u32) {
+    let update = update_row(stack, table, key).update_expression("SET #name = :number");
+    let update = update.expression_attribute_names("#name", attribute);
     let update = update.expression_attribute_values(":number", AttributeValue::N(number.to_string()));
     update.condition_expression("attribute_exists(pk)").send().await.unwrap();
+}
+
+fn update_row(stack: &Stack, table: Table, [pk, sk]: [&str; 2]) -> UpdateItemFluentBuilder {
+    let table = Resources::new(Resources::DEFAULT_STACK).table(table);
+    dynamodb(stack).update_item().table_name(table).key("pk", s(pk)).key("sk", s(sk))
 }
 
 /// Creates a table that lacks the indexes of the template.
@@ -113,10 +118,6 @@ fn value_size(value: &AttributeValue) -> usize {
         AttributeValue::Ss(texts) => texts.iter().map(String::len).sum(),
         other => panic!("unexpected attribute {other:?}"),
     }
-}
-
-fn partition(key: &str) -> AttributeValue {
-    s(&key_partition(key))
 }
 
 fn key_partition(key: &str) -> String {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::clock::SystemClock;
-use common::resources::Resources;
+use common::resources::{Queue, Resources};
 use feed::ApplyOutcome;
 use local::environment::Variables;
 use local::workers::Workers;
@@ -19,7 +19,7 @@ use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
 use crate::client::{Client, HttpReply};
-use crate::queue::FeedQueue;
+use crate::queue::TestQueue;
 use crate::stack::{Administrator, RunningInstance, Stack};
 
 /// What takes longer than this never comes.
@@ -143,9 +143,9 @@ impl Target {
         outcomes
     }
 
-    /// The feed's queues.
-    pub fn feed_queue(&self) -> FeedQueue {
-        FeedQueue::from_variables(&self.variables)
+    /// Returns a queue of the stack.
+    pub fn queue(&self, queue: Queue) -> TestQueue {
+        TestQueue::new(&self.variables, queue)
     }
 
     /// Sends a request every second until the answer is as it should be.

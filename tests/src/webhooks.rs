@@ -261,7 +261,7 @@ impl Stack {
     pub async fn store_all_carried(&self) {
         let (store, now) = (self.webhooks().store, self.clock.now());
         for queue in Queue::LANES {
-            let queue = self.queue(queue).await;
+            let queue = self.queue(queue);
             for message in queue.take(usize::try_from(queue.visible_count().await).unwrap()).await {
                 if let Ok(QueueMessage::First(carried)) = QueueMessage::parse(message.body.as_deref().unwrap()) {
                     let wake_at = overdue_at(Schedule::default(), now);
@@ -294,7 +294,7 @@ impl Stack {
     async fn carrying_message(&self, id: DeliveryId) -> SqsMessage {
         let word = format!(r#""delivery_id":"{id}""#);
         for (lane, queue) in Lane::ALL.into_iter().zip(Queue::LANES) {
-            if let Some(body) = self.queue(queue).await.find(&word).await {
+            if let Some(body) = self.queue(queue).find(&word).await {
                 return message(lane, &body);
             }
         }

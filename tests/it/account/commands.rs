@@ -199,7 +199,7 @@ async fn a_list_by_status_event_and_time_has_no_empty_pages() {
 #[tokio::test(flavor = "multi_thread")]
 async fn all_that_failed_or_is_held_is_sent_again_once() {
     let settings = Settings::new().await;
-    let (id, slow) = (settings.endpoint().await, settings.stack.queue(Queue::WebhooksSlow).await);
+    let (id, slow) = (settings.endpoint().await, settings.stack.queue(Queue::WebhooksSlow));
     let sold = EventKind::ListingSold;
     settings.store(&[Status::Held, Status::Failed, Status::Delivered, Status::Held].map(|it| (it, sold))).await;
     let this = json!({"endpoint_id": id});

@@ -1,5 +1,6 @@
 //! The feed, through the queue and with `marketctl`.
 
+use common::resources::Queue;
 use common::scope::Scope;
 use serde_json::{Value, json};
 use tests::{HttpReply, Target, balance, item, listing, marketctl, marketplace, order, quote, stack_name, uuid};
@@ -35,7 +36,7 @@ async fn messages_sent_through_the_queue_show_in_every_answer() {
         bought,
         balance(user.into(), "1.00", "2.00", "3.00", 1),
     ];
-    target.feed_queue().send(&texts(&messages)).await;
+    target.queue(Queue::Feed).send(&texts(&messages)).await;
     let (key, _) = target.key_of(user.into(), &Scope::ALL).await;
     for path in [&format!("catalog?kind={word}"), &format!("listings?item_id={word}"), "orders"] {
         target.get_until(&key, &format!("/v1/public/{path}"), has_one).await;
@@ -90,11 +91,11 @@ async fn invalid_messages_become_dead_letters_with_field_and_reason_and_the_othe
     ];
     let good = (1..=bad.len()).map(|number| own_listing(&target, u32::try_from(number).unwrap()).to_string());
     let mixed: Vec<_> = good.zip(bad.iter().map(|(text, _)| text.clone())).flat_map(<[_; 2]>::from).collect();
-    let queue = target.feed_queue();
+    let queue = target.queue(Queue::Feed);
     queue.send(&mixed).await;
 
     bad.sort();
-    let letters = queue.dead_letters_with(&word, bad.len()).await;
+    let letters = target.queue(Queue::FeedDead).letters_with(&word, bad.len()).await;
     let found: Vec<_> = letters.iter().map(|letter| (letter.body.clone(), letter.attribute("field"))).collect();
     assert_eq!(found, bad);
     assert!(letters.iter().all(|letter| !letter.attribute("reason").is_empty()), "{letters:?}");

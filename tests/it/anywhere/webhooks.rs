@@ -3,6 +3,7 @@
 //!
 //! Webhook endpoints, managed with `marketctl`.
 
+use common::resources::Queue;
 use std::time::Duration;
 
 use common::timestamp::Timestamp;
@@ -37,7 +38,7 @@ impl Scene {
     async fn sell(&self, times: usize) {
         let mut sale = sale(1, self.target.uuid(1).into());
         sale["id"] = json!(self.target.uuid(1));
-        self.target.feed_queue().send(&vec![sale.to_string(); times]).await;
+        self.target.queue(Queue::Feed).send(&vec![sale.to_string(); times]).await;
     }
 
     /// Runs a command until its document is as it should be. Returns the document.

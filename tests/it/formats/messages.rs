@@ -17,13 +17,13 @@ const NOTICES_IN: &str = "shared/webhooks/src/notice.rs";
 
 /// Takes one message out of a queue.
 async fn taken(stack: &Stack, queue: Queue) -> Value {
-    let [message] = stack.queue(queue).await.take(1).await.try_into().unwrap();
+    let [message] = stack.queue(queue).take(1).await.try_into().unwrap();
     serde_json::from_str(message.body.as_deref().unwrap()).unwrap()
 }
 
 /// Takes a notice of each type out of its queue, in the order of the types.
 async fn taken_notices(stack: &Stack) -> Vec<Value> {
-    let taken = stack.queue(Queue::Notices).await.take(3).await;
+    let taken = stack.queue(Queue::Notices).take(3).await;
     let read = |message: &SqsMessage| serde_json::from_str(message.body.as_deref().unwrap()).unwrap();
     let mut notices: Vec<Value> = taken.iter().map(read).collect();
     notices.sort_by_key(|notice| notice["type"].to_string());
@@ -148,7 +148,7 @@ async fn a_postponed_message_counts_on_from_the_golden_count() {
     proxy.plan(|operation| if operation == "PutItem" { Fault::Refuse } else { Fault::None });
     let golden = golden_message("feed-copy");
     assert_eq!(hand(&ingest, &[postponed(&golden)]).await, [0; 0]);
-    let feed = stack.feed_queue();
+    let feed = stack.queue(Queue::Feed);
     let copy = loop {
         let receive = feed.client.receive_message().queue_url(&feed.url).message_attribute_names("All");
         let received = receive.wait_time_seconds(1).send().await.unwrap().messages.unwrap_or_default();

@@ -203,7 +203,7 @@ async fn webhooks(stack: &Stack) {
     stack.store_carried(delivery_id(uuid(1).into(), on.id)).await;
     let held = stack.carried(delivery_id(uuid(1).into(), off.id)).await.held(now);
     assert_eq!(store.hold_new(&held, &off).await.unwrap(), DisableOutcome::Done);
-    stack.queue(Queue::WebhooksRetry).await.take(1).await;
+    stack.queue(Queue::WebhooksRetry).take(1).await;
     for delivery in [leased(&on), ended(&removed)] {
         store.put_delivery(&delivery).await.unwrap();
     }

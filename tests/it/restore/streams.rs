@@ -1,5 +1,6 @@
 //! The table of public data.
 
+use common::resources::Queue;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::records::PublicListing;
@@ -57,7 +58,7 @@ async fn restored(undone_rows: u64) {
 
     // The feed is applied again: what the restore undid, and something new.
     let (queue, again) =
-        (stack.feed_queue(), [listing(1, "2.00", AT, 2), sold_listing(2, 2), listing(4, "1.00", AT, 1)]);
+        (stack.queue(Queue::Feed), [listing(1, "2.00", AT, 2), sold_listing(2, 2), listing(4, "1.00", AT, 1)]);
     let messages = again.into_iter().chain([listing(6, "1.00", AT, 1)]).map(|message| message.to_string());
     queue.send(&messages.collect::<Vec<_>>()).await;
     queue.wait_until_empty().await;

@@ -163,11 +163,6 @@ fn expected_queue(queue: Queue) -> Value {
     properties
 }
 
-#[test]
-fn the_template_has_the_keyring_under_its_name() {
-    assert_eq!(deployed("AWS::SecretsManager::Secret", "Name").into_keys().collect::<Vec<_>>(), [names().keyring()]);
-}
-
 fn bucket_name() -> String {
     names().base_bucket(ACCOUNT_ID, REGION)
 }
@@ -214,13 +209,4 @@ fn the_bucket_refuses_calls_that_are_not_encrypted() {
     });
     assert_eq!(policy["PolicyDocument"]["Statement"], json!([statement]));
     assert!(policies.is_empty(), "{policies:?}");
-}
-
-#[test]
-fn the_bucket_outlives_the_stack_as_the_tables_do() {
-    let bucket = &Template::read().resources("AWS::S3::Bucket")["BaseBucket"];
-    let table = &Template::read().resources("AWS::DynamoDB::Table")["MarketTable"];
-    for policy in ["DeletionPolicy", "UpdateReplacePolicy"] {
-        assert_eq!(bucket[policy], table[policy]);
-    }
 }

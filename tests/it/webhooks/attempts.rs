@@ -35,7 +35,7 @@ async fn copies_of_a_message_at_many_senders_at_once_make_one_post() {
     }
     assert_eq!(scene.receiver.received(1).await.len(), 1);
     // Their messages are not lost: each has sent a copy that waits until the open attempt must have ended.
-    let retry = scene.stack.queue(Queue::WebhooksRetry).await;
+    let retry = scene.stack.queue(Queue::WebhooksRetry);
     assert_eq!((retry.count().await, retry.visible_count().await), (COPIES as u64 - 1, 0));
     scene.receiver.release_all();
     assert_eq!(hands.join_next().await.unwrap().unwrap(), [0; 0]);
@@ -101,7 +101,7 @@ async fn the_unreadable_messages_of_a_batch_become_dead_letters_at_once_with_the
         batch.insert(position, message(Lane::First, body));
     }
     scene.handle(&batch).await;
-    let letters = scene.stack.queue(Queue::WebhooksDead).await.take_letters(UNREADABLE.len()).await;
+    let letters = scene.stack.queue(Queue::WebhooksDead).take_letters(UNREADABLE.len()).await;
     let bodies: BTreeSet<&str> = letters.iter().map(|letter| letter.body.as_str()).collect();
     assert_eq!(bodies, BTreeSet::from(UNREADABLE));
     let told = |letter: &DeadLetter| letter.attribute("defect").starts_with("unreadable message: ");
@@ -127,7 +127,6 @@ async fn a_message_that_the_store_takes_for_invalid_becomes_a_dead_letter_with_t
     assert_eq!(hand(&sender, &batch).await, [0; 0]);
 
     let [dead, retry] = [Queue::WebhooksDead, Queue::WebhooksRetry].map(|queue| scene.stack.queue(queue));
-    let (dead, retry) = tokio::join!(dead, retry);
     let [letter] = &dead.take_letters(1).await[..] else { panic!("not one letter") };
     assert_eq!(Some(&letter.body), batch[0].body.as_ref());
     assert!(letter.attribute("defect").starts_with("invalid request: ValidationException"), "{letter:?}");
@@ -176,7 +175,7 @@ async fn a_message_stays_in_its_queue_while_its_copy_or_the_next_one_cannot_be_s
         assert_eq!(hand(&sender, &message).await, [0; 0]);
         assert_eq!(scene.standing(id).await, (Status::Delivered, 1));
     }
-    assert_eq!(scene.stack.queue(Queue::WebhooksDead).await.count().await, 0);
+    assert_eq!(scene.stack.queue(Queue::WebhooksDead).count().await, 0);
 }
 
 /// Divides the delays of specification 6.8.1 to a second or two. Those of two are waited for in the table, the others in
@@ -191,7 +190,7 @@ async fn the_attempts_follow_each_other_as_specified_and_then_the_endpoint_is_of
     let (clock, begun) = (SystemClock::new(), Instant::now());
     let begun_at = clock.now();
     let _workers = stack.workers_in_real_time(to_loopback(TIME_SCALE)).await;
-    stack.feed_queue().send(&[sale(1, user).to_string()]).await;
+    stack.queue(Queue::Feed).send(&[sale(1, user).to_string()]).await;
 
     let id = delivery_id(uuid(1).into(), endpoint.id);
     let posts = receiver.received(EXHAUSTED.1).await;
@@ -213,7 +212,7 @@ async fn the_attempts_follow_each_other_as_specified_and_then_the_endpoint_is_of
     assert_each_tells_when_it_was_sent(&posts, begun, begun_at);
 
     assert_eq!(stack.endpoint_of(user).await.switch, OFF_BY_FAILURES);
-    stack.queue(Queue::Notices).await.wait_for_count(2).await;
+    stack.queue(Queue::Notices).wait_for_count(2).await;
     let [EndpointNotice::Failing(warning), EndpointNotice::Disabled(notice)] = &stack.take_all_notices().await[..]
     else {
         panic!("not a warning and a notice of the switch-off")
@@ -223,9 +222,9 @@ async fn the_attempts_follow_each_other_as_specified_and_then_the_endpoint_is_of
     assert_eq!(*notice, DisabledNotice::new(&endpoint, id, notice.disabled_at));
     assert!(notice.disabled_at >= delivery.progress.attempts.last().unwrap().at);
 
-    stack.feed_queue().send(&[sale(2, user).to_string()]).await;
+    stack.queue(Queue::Feed).send(&[sale(2, user).to_string()]).await;
     stack.delivery_as(delivery_id(uuid(2).into(), endpoint.id), Status::Held).await;
-    stack.queue(Queue::WebhooksFirst).await.wait_for_count(0).await;
+    stack.queue(Queue::WebhooksFirst).wait_for_count(0).await;
     assert_eq!(receiver.so_far().len(), EXHAUSTED.1);
     assert_eq!(stack.take_notices().await, []);
 }

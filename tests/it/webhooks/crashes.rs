@@ -60,7 +60,7 @@ impl Course {
     /// Prepares a delivery for each fault at each call. The receiver answers as the course says from then on.
     async fn cuts(&self, faults: &[Fault]) -> (Scene, Vec<Cut>) {
         let (scene, is_well) = Scene::failing_until_well().await;
-        let first = scene.stack.queue(Queue::WebhooksFirst).await;
+        let first = scene.stack.queue(Queue::WebhooksFirst);
         let mut cuts = Vec::new();
         for (number, fault) in (1..).zip(faults) {
             for call in 1..=MOST_CALLS {
@@ -109,7 +109,7 @@ impl Course {
             assert_eq!(told.remove(id).unwrap_or_default(), self.told.into_iter().collect::<Vec<_>>(), "{at}");
             assert_eq!(scene.switch().await == OFF_BY_FAILURES, self.told == Some("disabled"), "{at}");
         }
-        assert_eq!(scene.stack.queue(Queue::WebhooksDead).await.count().await, 0);
+        assert_eq!(scene.stack.queue(Queue::WebhooksDead).count().await, 0);
     }
 
     /// Lets a sender die at each of its calls: before the call arrives, and after it took effect. The message comes
@@ -246,7 +246,7 @@ async fn while_the_store_or_the_keyring_is_away_messages_are_put_off_and_none_is
         for _ in 0..ROUNDS {
             assert_eq!(hand(&sender, &message).await, [0; 0], "without {away}");
         }
-        let copies = scene.stack.queue(Queue::WebhooksRetry).await;
+        let copies = scene.stack.queue(Queue::WebhooksRetry);
         assert_eq!((copies.count().await, copies.visible_count().await), (ROUNDS, 0), "without {away}");
         let posts = scene.posts(id).len();
         assert_eq!(posts, usize::from(away == "UpdateItem"), "without {away}");
@@ -254,6 +254,6 @@ async fn while_the_store_or_the_keyring_is_away_messages_are_put_off_and_none_is
         scene.outlast_leases();
         assert_eq!(hand(&sender, &message).await, [0; 0]);
         assert_eq!((scene.standing(id).await, scene.posts(id).len()), ((Status::Delivered, 1), posts + 1));
-        assert_eq!(scene.stack.queue(Queue::WebhooksDead).await.count().await, 0);
+        assert_eq!(scene.stack.queue(Queue::WebhooksDead).count().await, 0);
     }
 }

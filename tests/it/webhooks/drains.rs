@@ -23,7 +23,7 @@ impl Scene {
     async fn waiting(&self, events: Range<u128>) -> Vec<DeliveryId> {
         let sales: Vec<_> = events.clone().map(|event| sale(event, self.user)).collect();
         self.stack.fan_out(&sales).await;
-        let retry = self.stack.queue(Queue::WebhooksRetry).await;
+        let retry = self.stack.queue(Queue::WebhooksRetry);
         for batch in sales.chunks(10) {
             self.handle(&retry.take(batch.len()).await).await;
         }
@@ -31,8 +31,8 @@ impl Scene {
     }
 
     /// Returns the queue of the calls of drains.
-    async fn slow(&self) -> TestQueue {
-        self.stack.queue(Queue::WebhooksSlow).await
+    fn slow(&self) -> TestQueue {
+        self.stack.queue(Queue::WebhooksSlow)
     }
 }
 
@@ -46,7 +46,7 @@ async fn a_first_delivery_waits_where_its_owner_sees_it_and_later_ones_are_made_
         assert!(scene.delivery(*id).await.progress.wake_at.is_some());
     }
     assert_eq!(scene.stack.deliveries(scene.endpoint.id).await.len(), 3);
-    let slow = scene.slow().await;
+    let slow = scene.slow();
     assert_eq!(slow.count().await, 1, "an account has one call, however many deliveries wait");
     scene.handle(&slow.take(1).await).await;
     for id in &waiting {
@@ -66,7 +66,7 @@ async fn a_run_makes_ten_attempts_at_a_time_hands_on_the_rest_and_finds_that_the
     scene.wait(DAY_SECONDS);
     // A run measures at the beginning of every fifth minute.
     scene.wait(300 - scene.stack.now().seconds() % 300);
-    let (slow, told) = (scene.slow().await, scene.stack.queue(Queue::Notices).await);
+    let (slow, told) = (scene.slow(), scene.stack.queue(Queue::Notices));
     let (sender, call) = (scene.stack.sender_sending(patient()), slow.take(1).await);
     let time_is_up = async {
         scene.receiver.received(IN_FLIGHT).await;
@@ -116,9 +116,9 @@ async fn a_run_takes_what_begins_to_wait_while_it_is_under_way() {
 async fn messages_that_find_their_receiver_busy_wait_for_the_drain() {
     let scene = Scene::with(|_| Answer::Held(204)).await;
     scene.stack.fan_out(&(1..11).map(|event| sale(event, scene.user)).collect::<Vec<_>>()).await;
-    let batch = scene.stack.queue(Queue::WebhooksFirst).await.take(10).await;
+    let batch = scene.stack.queue(Queue::WebhooksFirst).take(10).await;
     let busy = async {
-        scene.slow().await.wait_for_count(1).await;
+        scene.slow().wait_for_count(1).await;
         assert_eq!(scene.receiver.so_far().len(), 4, "the others wait");
         let answered = async {
             scene.receiver.received(10).await;
@@ -142,7 +142,7 @@ async fn a_drain_that_dies_at_any_step_loses_and_repeats_nothing_that_was_record
         let waiting = cut.waiting(user..user + 1).await;
         cuts.push((cut, waiting[0]));
     }
-    let slow = scene.slow().await;
+    let slow = scene.slow();
     slow.purge().await;
     let died = join_all((1..).zip(&cuts).map(|(call, (cut, _))| async move {
         let (mortal, proxy) = cut.stack.sender_behind_proxy().await;
@@ -259,7 +259,7 @@ async fn a_call_that_nobody_knows_is_void() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_attempt_whose_message_is_lost_is_made_after_five_minutes() {
     let scene = Scene::answering(204).await;
-    let (id, slow) = (scene.stored(1).await, scene.slow().await);
+    let (id, slow) = (scene.stored(1).await, scene.slow());
     scene.wait(OVERDUE_SECONDS - AHEAD_SECONDS - 1);
     scene.stack.sweep().await;
     assert_eq!(slow.count().await, 0);
@@ -299,7 +299,7 @@ async fn a_parked_retry_is_made_when_it_is_due_and_no_sooner() {
 #[tokio::test(flavor = "multi_thread")]
 async fn two_sweeps_at_once_cause_one_run() {
     let scene = Scene::answering(204).await;
-    let (id, slow) = (scene.stored(1).await, scene.slow().await);
+    let (id, slow) = (scene.stored(1).await, scene.slow());
     scene.wait(OVERDUE_SECONDS);
     tokio::join!(scene.stack.sweep(), scene.stack.sweep());
     assert_eq!(slow.count().await, 1);
@@ -311,7 +311,7 @@ async fn two_sweeps_at_once_cause_one_run() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_drain_whose_call_is_lost_is_called_again() {
     let scene = Scene::answering(204).await;
-    let (id, slow) = (scene.stored(1).await, scene.slow().await);
+    let (id, slow) = (scene.stored(1).await, scene.slow());
     scene.wait(OVERDUE_SECONDS);
     // The sweep dies before it sends its message.
     let proxy = Proxy::start(&scene.stack.aws.endpoint_url).await;
@@ -344,7 +344,7 @@ async fn a_drain_whose_call_is_lost_is_called_again() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_drain_naps_after_a_call_and_rests_once_it_can_be_sure() {
     let scene = Scene::answering(204).await;
-    let (store, now, slow) = (scene.stack.webhooks().store, scene.stack.now(), scene.slow().await);
+    let (store, now, slow) = (scene.stack.webhooks().store, scene.stack.now(), scene.slow());
     store.call_drain_by(scene.user, now, now).await.unwrap();
     scene.stack.drain(scene.user).await;
     // Whoever called may not have written yet what it called for.

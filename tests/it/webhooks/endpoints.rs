@@ -50,7 +50,7 @@ async fn every_delivery_of_a_removed_endpoint_ends_and_nothing_more_is_sent() {
     let removed = async {
         scene.receiver.received(1).await;
         assert_eq!(admin.remove(scene.endpoint.id).await.unwrap().ended, 4, "all except the one whose POST is open");
-        let retry = stack.queue(Queue::WebhooksRetry).await;
+        let retry = stack.queue(Queue::WebhooksRetry);
         let before = retry.count().await;
         scene.handle(&messages[3..]).await;
         assert_eq!(retry.count().await, before + 1, "a copy waits until the open attempt must have ended");
@@ -70,7 +70,7 @@ async fn every_delivery_of_a_removed_endpoint_ends_and_nothing_more_is_sent() {
     }
     assert_eq!(stack.deliveries(scene.endpoint.id).await.len(), 5, "the deliveries can still be listed");
     assert_eq!((scene.receiver.so_far().len(), stack.take_notices().await), (1, vec![]));
-    assert_eq!(stack.queue(Queue::WebhooksDead).await.count().await, 0);
+    assert_eq!(stack.queue(Queue::WebhooksDead).count().await, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -237,11 +237,11 @@ async fn other_events_are_delivered_and_nothing_else_changes() {
     let ingest = scene.stack.ingest_at(&scene.stack.aws.endpoint_url);
     assert_eq!(hand(&ingest, &[feed_message(&sale(1, scene.user))]).await, [0; 0]);
     for lane in Queue::LANES {
-        assert_eq!(scene.stack.queue(lane).await.count().await, 0);
+        assert_eq!(scene.stack.queue(lane).count().await, 0);
     }
     scene.updated(None, Some(&[EventKind::ListingSold])).await;
     assert_eq!(hand(&ingest, &[feed_message(&sale(2, scene.user))]).await, [0; 0]);
-    assert_eq!(scene.stack.queue(Queue::WebhooksFirst).await.count().await, 1);
+    assert_eq!(scene.stack.queue(Queue::WebhooksFirst).count().await, 1);
 }
 
 /// Resolves every name to these addresses, or fails.

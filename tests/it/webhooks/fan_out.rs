@@ -34,7 +34,7 @@ async fn an_event_is_delivered_once_to_each_endpoint_that_selected_it() {
     stack.endpoint(stranger, &other.url).await;
 
     let _workers = stack.workers().await;
-    let queue = stack.feed_queue();
+    let queue = stack.queue(Queue::Feed);
     queue.send(&[sale(1, user).to_string(), sale(1, user).to_string(), sale(2, uuid(7).into()).to_string()]).await;
     for receiver in [&selecting, &all] {
         let received = receiver.received(1).await;
@@ -45,7 +45,7 @@ async fn an_event_is_delivered_once_to_each_endpoint_that_selected_it() {
     assert_eq!(selecting.so_far()[0].id(), delivery_id(uuid(1).into(), endpoint.id).to_string());
     queue.send(&[sale(1, user).to_string()]).await;
     queue.wait_until_empty().await;
-    stack.queue(Queue::WebhooksFirst).await.wait_for_count(0).await;
+    stack.queue(Queue::WebhooksFirst).wait_for_count(0).await;
     assert_eq!([selecting.so_far().len(), all.so_far().len(), other.so_far().len()], [1, 1, 0]);
 }
 
@@ -55,7 +55,6 @@ async fn ten_events_become_ten_deliveries_however_often_their_batch_comes() {
     let ingest = scene.stack.ingest_at(&scene.stack.aws.endpoint_url);
     let batch: Vec<_> = (1..=10).map(|event| feed_message(&sale(event, scene.user))).collect();
     let [first, retry] = [Queue::WebhooksFirst, Queue::WebhooksRetry].map(|queue| scene.stack.queue(queue));
-    let (first, retry) = (first.await, retry.await);
     assert_eq!(hand(&ingest, &batch).await, [0; 0]);
     // The second messages take the retry lane, because ten deliveries of this account have entered the first lane
     // within this second.
@@ -86,8 +85,8 @@ async fn calls(events: u128) -> (Vec<String>, usize) {
     let batch: Vec<_> = (1..=events).map(|event| feed_message(&sale(event, scene.user))).collect();
     hand(&ingest, &batch).await;
     let [first, retry] = [Queue::WebhooksFirst, Queue::WebhooksRetry];
-    hand(&sender, &scene.stack.queue(first).await.take(batch.len()).await).await;
-    let retry = scene.stack.queue(retry).await;
+    hand(&sender, &scene.stack.queue(first).take(batch.len()).await).await;
+    let retry = scene.stack.queue(retry);
     hand(&sender, &retry.take(retry.count().await.try_into().unwrap()).await).await;
     for event in 1..=events {
         assert_eq!(scene.standing(scene.id(event)).await, (Status::Delivered, 1));
@@ -126,7 +125,7 @@ async fn a_test_event_is_tried_once_whatever_the_result() {
         }
         assert_eq!(scene.standing(id).await, (standing, 1));
         assert_eq!((scene.switch().await, stack.take_notices().await), (Switch::On, vec![]));
-        assert_eq!(stack.queue(Queue::WebhooksRetry).await.count().await, 0);
+        assert_eq!(stack.queue(Queue::WebhooksRetry).count().await, 0);
         let posts = scene.receiver.so_far();
         assert_eq!(posts.len(), 1);
         assert_eq!(posts[0].signed_with(&scene.secret), SignatureValidity { service: true, standard: true });
@@ -171,8 +170,8 @@ async fn the_feed_is_applied_while_webhooks_may_not_be_used_and_events_wait() {
     let scene = Scene::answering(204).await;
     let proxy = Proxy::start(&scene.stack.aws.endpoint_url).await;
     let ingest = scene.stack.ingest_at(&proxy.url);
-    let (feed, dead) = (scene.stack.queue(Queue::Feed).await, scene.stack.queue(Queue::FeedDead).await);
-    let first = scene.stack.queue(Queue::WebhooksFirst).await;
+    let (feed, dead) = (scene.stack.queue(Queue::Feed), scene.stack.queue(Queue::FeedDead));
+    let first = scene.stack.queue(Queue::WebhooksFirst);
     let mut batch = vec![feed_message(&item("ak", "skin", Some("AK"), 1)), feed_message(&sale(1, scene.user))];
     proxy.plan(|operation| match operation {
         "BatchGetItem" => Fault::Error("AccessDeniedException"),

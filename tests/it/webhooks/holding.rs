@@ -14,7 +14,7 @@ use super::{DAY_SECONDS, Scene};
 async fn events_while_the_endpoint_is_off_are_held_until_they_are_resent_one_by_one() {
     let scene = Scene::answering(204).await;
     let (stack, admin) = (&scene.stack, scene.stack.webhooks());
-    let [first, slow] = [stack.queue(Queue::WebhooksFirst).await, stack.queue(Queue::WebhooksSlow).await];
+    let [first, slow] = [stack.queue(Queue::WebhooksFirst), stack.queue(Queue::WebhooksSlow)];
     scene.disable().await;
     let held = [scene.event(1).await, scene.event(2).await];
     let messages = first.take(2).await;
@@ -54,7 +54,7 @@ async fn the_new_deliveries_of_a_batch_are_held_in_one_transaction_for_an_accoun
         admin.disable(endpoint.id).await.unwrap();
     }
     scene.event(1).await;
-    let messages = scene.stack.queue(Queue::WebhooksFirst).await.take(10).await;
+    let messages = scene.stack.queue(Queue::WebhooksFirst).take(10).await;
     let (sender, proxy) = scene.stack.sender_behind_proxy().await;
     assert_eq!(hand(&sender, &messages).await, [0; 0]);
     let calls = proxy.take_calls();
@@ -91,7 +91,7 @@ async fn a_delivery_is_neither_held_nor_sent_again_while_its_post_is_open() {
         scene.disable().await;
         scene.handle(&message).await;
         assert_eq!(scene.standing(id).await, (Status::Pending, 0));
-        assert_eq!(scene.stack.queue(Queue::WebhooksRetry).await.count().await, 1, "the copy of its message");
+        assert_eq!(scene.stack.queue(Queue::WebhooksRetry).count().await, 1, "the copy of its message");
         scene.receiver.release_all();
     };
     tokio::join!(scene.handle(&message), meanwhile);
@@ -108,7 +108,7 @@ async fn a_delivery_that_is_sent_again_keeps_its_id_and_leaves_older_messages_vo
     assert_eq!((delivery.progress.status, delivery.progress.round), (Status::Pending, 2));
     scene.handle(&older).await;
     assert_eq!((scene.standing(id).await, scene.receiver.so_far().len()), ((Status::Pending, 1), 1));
-    let newer = scene.stack.queue(Queue::WebhooksSlow).await.take(1).await;
+    let newer = scene.stack.queue(Queue::WebhooksSlow).take(1).await;
     for message in [&newer[..], &older, &newer] {
         scene.handle(message).await;
     }

@@ -217,7 +217,7 @@ impl Scene {
 
     /// Sweeps. If that calls the drain, runs it until it rests.
     async fn sweep_and_drain(&self) {
-        let slow = self.stack.queue(Queue::WebhooksSlow).await;
+        let slow = self.stack.queue(Queue::WebhooksSlow);
         let before = slow.count().await;
         self.stack.sweep().await;
         if slow.count().await > before {

@@ -72,7 +72,7 @@ fn notify_if_sending(begun: &Notify, at: RecoveryProgress) {
 async fn an_outage_of_a_whole_round_is_over_after_one_command_while_new_events_go_on() {
     let (scene, is_up) = Scene::failing_until_well().await;
     let stack = &scene.stack;
-    let first = stack.queue(Queue::WebhooksFirst).await;
+    let first = stack.queue(Queue::WebhooksFirst);
     let mut missed = vec![scene.handled_event(&first, 1).await];
     for event in 2..=u128::from(ATTEMPTS) {
         missed.push(scene.handled_event(&first, event).await);

@@ -198,9 +198,9 @@ async fn an_endpoint_that_cannot_be_read_puts_off_only_the_events_that_it_may_ha
     let ingest = scene.stack.ingest_at(&scene.stack.aws.endpoint_url);
     let batch = [sale(1, scene.user), sale(2, other.user), sale(3, unconcerned.user)].map(|event| feed_message(&event));
     assert_eq!(hand(&ingest, &batch).await, [0; 0]);
-    let [feed, dead] = [scene.stack.queue(Queue::Feed).await, scene.stack.queue(Queue::FeedDead).await];
+    let [feed, dead] = [scene.stack.queue(Queue::Feed), scene.stack.queue(Queue::FeedDead)];
     assert_eq!(feed.count().await, 1, "the event is not done, because one endpoint did not get it");
-    let first = scene.stack.queue(Queue::WebhooksFirst).await;
+    let first = scene.stack.queue(Queue::WebhooksFirst);
     scene.handle(&first.take(3).await).await;
     for (scene, event) in [(&scene, 1), (&other, 2), (&unconcerned, 3)] {
         let id = scene.id(event);
@@ -215,7 +215,7 @@ async fn an_endpoint_that_cannot_be_read_puts_off_only_the_events_that_it_may_ha
     assert_eq!((feed.count().await, dead.count().await), (0, 0));
     // The other one has proved nothing yet, so its first delivery waits for the drain.
     scene.handle(&first.take(1).await).await;
-    let retry = scene.stack.queue(Queue::WebhooksRetry).await;
+    let retry = scene.stack.queue(Queue::WebhooksRetry);
     scene.handle(&retry.take(1).await).await;
     scene.stack.drain(scene.user).await;
     assert_eq!(scene.standing(delivery_id(uuid(1).into(), second)).await, (Status::Delivered, 1));
@@ -230,7 +230,7 @@ async fn an_endpoint_that_cannot_be_read_is_not_taken_for_a_removed_one() {
     let batch = [message, other_message].concat();
     scene.set_status(scene.endpoint.id, UNKNOWN).await;
     scene.handle(&batch).await;
-    let [letter] = &scene.stack.queue(Queue::WebhooksDead).await.take_letters(1).await[..] else { panic!("no letter") };
+    let [letter] = &scene.stack.queue(Queue::WebhooksDead).take_letters(1).await[..] else { panic!("no letter") };
     assert_eq!(Some(&letter.body), batch[0].body.as_ref());
     assert!(letter.attribute("defect").starts_with("unreadable row: "), "{letter:?}");
     assert_eq!(scene.standing(id).await, (Status::Pending, 0));
