@@ -106,6 +106,33 @@ async fn one_refused_page_of_the_entities_does_not_throw_the_others_away() {
     assert_eq!(pages.count(), 1, "only the page that was refused");
 }
 
+/// A crowd of starts takes no throughput from the run that all of them wait for.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_without_a_base_that_was_refused_waits_while_a_base_is_being_made() {
+    let stack = Stack::new().await;
+    add_listings(&stack, 0..6).await;
+    let proxy = Proxy::start(&stack.aws.endpoint_url).await;
+    let log = log::<PublicListing>(&proxy.url);
+    let mut load = Load::new(log.clone(), base_bucket(&proxy.url), stack.clock.clone());
+    let (now, until) = (stack.now(), stack.now().plus_millis(60_000));
+    assert!(log.take_lease(now, until).await.unwrap());
+
+    let mut calls = 0;
+    proxy.plan(move |operation| {
+        calls += usize::from(operation == "Query");
+        if calls > 10 { Fault::Error("ProvisionedThroughputExceededException") } else { Fault::None }
+    });
+    assert!(load.step().await.is_err(), "not all partitions could be read");
+    proxy.set_fault(Fault::None);
+    proxy.take_calls();
+    assert_unavailable(&load.step().await.map(drop), "a base is being made");
+    assert_eq!(proxy.take_operations(), ["Query"], "where the base is");
+
+    log.end_lease(until, now).await.unwrap();
+    let records = load.step().await.unwrap().folded();
+    assert_eq!(records.iter().map(Columns::len).sum::<usize>(), 6);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_writer_that_was_throttled_keeps_the_head() {
     let stack = Stack::new().await;

@@ -99,9 +99,16 @@ pub struct Standing {
     pub manifest: Option<Result<Manifest, StoreError>>,
     /// The generation of the manifest, even if the rest of it cannot be read.
     pub(super) generation: Option<String>,
+    /// Until when a run that makes the base anew has the lease, or had it.
+    leased_until: Option<Timestamp>,
 }
 
 impl Standing {
+    /// Returns whether a run is making the base anew.
+    pub fn is_leased(&self, now: Timestamp) -> bool {
+        self.leased_until.is_some_and(|until| until > now)
+    }
+
     /// Returns how many changes have come after the base and its deltas. If no base can be read, these are all changes.
     pub fn behind(&self) -> u64 {
         self.head.changes.saturating_sub(self.base().map_or(0, |base| base.end.changes))
@@ -133,7 +140,10 @@ impl<R: Record> Log<R> {
         let find = |name: &str| rows.iter().find(|row| Attributes(row).text(table::SK) == Some(name));
         let manifest = find(table::MANIFEST);
         let generation = manifest.and_then(|row| Attributes(row).text(table::GENERATION)).map(ToOwned::to_owned);
-        Ok(Standing { head: position(find(table::HEAD))?, manifest: manifest.map(Manifest::from_row), generation })
+        let until = find(table::LEASE).and_then(|row| Attributes(row).number(table::UNTIL));
+        let leased_until = until.map(Timestamp::from_millis);
+        let head = position(find(table::HEAD))?;
+        Ok(Standing { head, manifest: manifest.map(Manifest::from_row), generation, leased_until })
     }
 
     /// Puts the manifest, on condition that the stored one is still the one that `seen` has. Returns whether it was.

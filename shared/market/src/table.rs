@@ -41,6 +41,7 @@ pub(super) fn standing_partition<R: Record>() -> String {
 
 pub(super) const HEAD: &str = "head";
 pub(super) const MANIFEST: &str = "manifest";
+pub(super) const LEASE: &str = "lease";
 
 pub(super) fn head<R: Record>() -> Row {
     place(standing_partition::<R>(), HEAD.to_owned())
@@ -51,7 +52,7 @@ pub(super) fn manifest<R: Record>() -> Row {
 }
 
 pub(super) fn lease<R: Record>() -> Row {
-    place(standing_partition::<R>(), "lease".to_owned())
+    place(standing_partition::<R>(), LEASE.to_owned())
 }
 
 pub(super) fn rebuild<R: Record>() -> Row {

@@ -16,7 +16,7 @@ use super::snapshot::{LogTail, Snapshot};
 use crate::objects::Objects;
 use common::clock::{Clock, Moment};
 use common::store::StoreError;
-use market::{ENTITY_PARTITIONS, Hash, Log, LogPosition, Manifest, ObjectRef, Tail};
+use market::{ENTITY_PARTITIONS, Hash, Log, LogPosition, Manifest, ObjectRef, Standing, Tail};
 
 /// How many pieces are read at the same time.
 const CONCURRENT_READS: usize = 16;
@@ -50,10 +50,10 @@ impl<R: Columnar> Load<R> {
         loop {
             let asked = Moment::now(&*self.clock);
             let standing = self.log.standing().await?;
-            let Some(found) = &standing.manifest else { return self.entities(standing.head).await };
+            let Some(found) = &standing.manifest else { return self.entities(&standing).await };
             let generation = found.as_ref().ok().map(|base| base.generation);
             if broken == Some(generation) {
-                return self.entities(standing.head).await;
+                return self.entities(&standing).await;
             }
             let outcome = match found {
                 Ok(base) => self.base(base, standing.head, asked).await,
@@ -84,11 +84,15 @@ impl<R: Columnar> Load<R> {
         Ok(Snapshot { records, deltas, position: base.end, tail: self.tail.take(), as_of: asked, scanned_at })
     }
 
-    /// Reads the entities, for a caller that knows where the head is.
-    pub(super) async fn entities(&mut self, head: LogPosition) -> Result<Snapshot<R>, StoreError> {
+    /// Reads the entities. If that was refused before, a run that makes a base comes first: the starts of a crowd would
+    /// take the throughput from the run that all of them need.
+    async fn entities(&mut self, standing: &Standing) -> Result<Snapshot<R>, StoreError> {
+        if self.scan.is_some() && standing.is_leased(self.clock.now()) {
+            return Err(StoreError::Unavailable("a base is being made".to_owned()));
+        }
         let mut scan = match self.scan.take() {
             Some(scan) => scan,
-            None => EntityScan::begin(&self.log, head, &*self.clock).await?,
+            None => EntityScan::begin(&self.log, standing.head, &*self.clock).await?,
         };
         match scan.read(&self.log, &*self.clock).await {
             Ok(Some(snapshot)) => {
