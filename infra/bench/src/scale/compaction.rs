@@ -104,7 +104,7 @@ pub(super) async fn measure(size: u64, options: &ScaleOptions) -> Result<Figures
 
     let database = open_tables(Some(folder.path())).map_err(text)?;
     require_disk(folder.path(), &market)?;
-    fill(&database, &market)?;
+    fill(&database, &market, REMOVED_PER_LIVE)?;
     let table_bytes = database.db_size_bytes().map_err(text)?;
     drop(database);
 
@@ -128,7 +128,7 @@ pub(super) async fn measure(size: u64, options: &ScaleOptions) -> Result<Figures
 /// Says how much space the tables and the bases need. Fails if there is less.
 fn require_disk(folder: &Path, market: &LargeMarket) -> Result<(), String> {
     let bytes_of = |number: u64| {
-        let row = entity(market, number, 0..1 + REMOVED_PER_LIVE)?;
+        let row = entity(market, number, 0..1 + REMOVED_PER_LIVE, REMOVED_PER_LIVE)?;
         serde_json::to_string(&row).map(|row| row.len() as u64).map_err(text)
     };
     let live = bytes_of(0)? + ROW_OVERHEAD_BYTES + OBJECT_BYTES;
@@ -147,8 +147,8 @@ fn require_disk(folder: &Path, market: &LargeMarket) -> Result<(), String> {
 
 /// Stores the entities of a market: its listings, and after each of them some removed ones. They are put into the tables
 /// below the API, in the order in which they are stored, because the feed would take hours.
-fn fill(database: &Database, market: &LargeMarket) -> Result<(), String> {
-    let rows = market.size() * (1 + REMOVED_PER_LIVE);
+pub(super) fn fill(database: &Database, market: &LargeMarket, removed_per_live: u64) -> Result<(), String> {
+    let rows = market.size() * (1 + removed_per_live);
     let (bar, table) =
         (bar("filling the entities", rows), Resources::new(Resources::DEFAULT_STACK).table(Table::Market));
     database.enable_bulk_loading().map_err(text)?;
@@ -156,7 +156,7 @@ fn fill(database: &Database, market: &LargeMarket) -> Result<(), String> {
         for begin in share.clone().step_by(CHUNK_ROWS as usize) {
             let numbers = begin..(begin + CHUNK_ROWS).min(share.end);
             let made = numbers.map(|number| {
-                let mut row = entity(market, number, share.clone())?;
+                let mut row = entity(market, number, share.clone(), removed_per_live)?;
                 row.insert(PARTITION_KEY.to_owned(), dynoxide::AttributeValue::S(partition.clone()));
                 Ok(row)
             });
@@ -186,11 +186,11 @@ fn shares(market: &LargeMarket, rows: u64) -> Result<Vec<(String, Range<u64>)>, 
 }
 
 /// Makes the row of the entity with this number. The ids of a share are in the order of its numbers.
-fn entity(market: &LargeMarket, number: u64, share: Range<u64>) -> Result<Item, String> {
+fn entity(market: &LargeMarket, number: u64, share: Range<u64>, removed_per_live: u64) -> Result<Item, String> {
     let uuid = placed_uuid(number, number - share.start, share.end - share.start);
     let (id, id8) = (ListingId::from(uuid), Id8::from_bits(uuid.as_fields().0));
-    let write = if number.is_multiple_of(1 + REMOVED_PER_LIVE) {
-        let listing = market.listing(number / (1 + REMOVED_PER_LIVE)).ok_or("the market has no such listing")?;
+    let write = if number.is_multiple_of(1 + removed_per_live) {
+        let listing = market.listing(number / (1 + removed_per_live)).ok_or("the market has no such listing")?;
         Write::listing(PublicListing { id, id8, ..listing }, 1).map_err(text)?
     } else {
         Write::removal(id, 2)

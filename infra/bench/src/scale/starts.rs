@@ -1,13 +1,15 @@
-//! Cold starts of `listings` on simulated time: one alone, and many at once. Only the limits and latencies of the emulated
-//! stores take time there, and computing takes none.
+//! Cold starts of `listings` on simulated time: one alone, many at once, and many before there is a base. Only the limits
+//! and latencies of the emulated stores take time there, and computing takes none.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::aws::Environment;
+use common::aws::{Environment, Patience};
 use common::clock::Clock;
+use common::records::PublicListing;
 use common::timestamp::Timestamp;
-use futures_util::future::try_join_all;
+use dynoxide::Database;
+use futures_util::future::{try_join, try_join_all};
 use http::Request;
 use http::header::AUTHORIZATION;
 use local::aws::InMemoryAws;
@@ -17,13 +19,15 @@ use local::environment::Variables;
 use local::host::Host;
 use local::seed::StackAdmin;
 use local::simulation::{SimulatedClock, SimulatedInstance};
+use replica::base::{Compacted, Compaction};
 use serde::{Deserialize, Serialize};
 use terminal::number_table;
 use tokio::time::sleep;
 
 use crate::cli::ReplicaStream;
 use crate::figures::{Figures, Percentiles, megabytes, number, text};
-use crate::stack::{add_listings, authorization, write_base};
+use crate::scale::compaction::fill;
+use crate::stack::{StreamStore, add_listings, authorization, write_base};
 
 /// When simulations begin, in Unix milliseconds.
 const ORIGIN_MILLIS: i64 = 1_795_176_000_000;
@@ -32,7 +36,9 @@ const TAIL_CHANGES: u64 = 3_000;
 /// The largest market for many starts at once. All their loads are in memory at the same time.
 const MAX_SIZE_FOR_CROWDS: u64 = 1_000_000;
 /// A start that takes longer is an error.
-const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_mins(10);
+/// How often `compact` runs.
+const COMPACT_INTERVAL: Duration = Duration::from_mins(1);
 /// The pause of a client after a 503.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
@@ -62,6 +68,7 @@ struct Requests {
 
 /// An AWS side in memory with the tables of a stack.
 struct Simulation {
+    database: Database,
     aws: InMemoryAws,
     admin: StackAdmin,
     clock: Arc<SimulatedClock>,
@@ -76,11 +83,12 @@ struct Page {
 impl Simulation {
     /// Starts an empty stack.
     async fn start() -> Result<Self, String> {
-        let aws = InMemoryAws::new().await.map_err(text)?;
+        let database = Database::memory().map_err(text)?;
+        let aws = InMemoryAws::over(database.clone()).await.map_err(text)?;
         let clock = Arc::new(SimulatedClock::starting_at(Timestamp::from_millis(ORIGIN_MILLIS)));
         let admin = StackAdmin::with_environment(&aws.environment().map_err(text)?, clock.clone());
         admin.set_up(None).await?;
-        Ok(Self { aws, admin, clock })
+        Ok(Self { database, aws, admin, clock })
     }
 
     /// Returns an environment as a process of its own has it.
@@ -130,6 +138,8 @@ async fn measure_simulated(size: u64, crowd: usize) -> Result<Figures, String> {
     let mut measured = vec![start_all(&simulation, "one start", one, total).await?];
     if size <= MAX_SIZE_FOR_CROWDS {
         measured.push(start_all(&simulation, &format!("{crowd} starts at once"), &keys, total).await?);
+        drop(simulation);
+        measured.push(start_all_without_base(&market, crowd).await?);
     }
     let table = Requests::table(&measured);
     let text = format!(
@@ -150,6 +160,36 @@ async fn start_all(simulation: &Simulation, name: &str, keys: &[String], total: 
     let unavailable = started.iter().map(|(_, unavailable)| unavailable).sum();
     let taken = started.iter().map(|(taken, _)| *taken).collect();
     Ok(Requests::new(name.to_owned(), keys.len(), taken, unavailable, &report))
+}
+
+/// Starts many instances at the same time while there is no base, as `compact` begins to make one.
+async fn start_all_without_base(market: &LargeMarket, crowd: usize) -> Result<Requests, String> {
+    let simulation = Simulation::start().await?;
+    let (now, size) = (simulation.clock.now(), market.size());
+    // So that the log has begun.
+    add_listings(simulation.admin.stores(), market, size..size + 1, now).await?;
+    fill(&simulation.database, market, 0)?;
+    let mut keys = Vec::with_capacity(crowd);
+    for _ in 0..crowd {
+        keys.push(authorization(&simulation.admin).await?);
+    }
+    let name = format!("{crowd} without a base");
+    let (requests, ()) = try_join(start_all(&simulation, &name, &keys, size + 1), compact(&simulation)).await?;
+    Ok(requests)
+}
+
+/// Runs `compact` as its schedule does, until a base is in place.
+async fn compact(simulation: &Simulation) -> Result<(), String> {
+    let mut ticks = tokio::time::interval(COMPACT_INTERVAL);
+    loop {
+        ticks.tick().await;
+        let store = StreamStore::<PublicListing>::open(&simulation.environment()?, Patience::Bulk);
+        let compaction = Compaction::new(store.log, store.objects, simulation.clock.clone());
+        match compaction.run().await {
+            Ok(Compacted::Written { .. }) => return Ok(()),
+            outcome => eprintln!("bench: compact: {outcome:?}"),
+        }
+    }
 }
 
 /// Starts an instance and asks it until it answers, which must be right. Returns how long that took, and how many
