@@ -2,8 +2,8 @@
 //!
 //! A delivery waits in the table if its endpoint is not known to respond promptly, if its receiver was busy, or because
 //! its retry is more than fifteen minutes away. Each account has at most one drain, and the drain at most one message in
-//! the queue. So slow receivers occupy at most two instances per account, whatever waits: the attempts of a run may still be
-//! under way when the next run begins.
+//! the queue. So slow receivers occupy at most two instances per account, whatever waits: the attempts of a run may still
+//! be under way when the next run begins.
 //!
 //! The row of a drain is its alarm clock. A row that is awake has a message on its way or somebody who runs it. A row
 //! that sleeps is woken by whoever lets a delivery wait, or by `sweep` when its time has come.
