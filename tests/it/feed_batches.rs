@@ -8,14 +8,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use aws_lambda_events::sqs::{SqsEvent, SqsMessage};
-use common::clock::Clock;
 use common::resources::{Batching, INGEST_TIMEOUT, Queue};
 use common::runtime::Worker;
 use feed::{Applier, ApplyOutcome};
+use futures_util::future::join_all;
+use local::aws::limits::{Latency, Limits};
 use local::workers::{EventSource, poll};
 use serde_json::{Value, json};
-use tests::{AwsCall, Client, Fault, Proxy, Stack, TestQueue, listing, local, order, set_limit, tables, uuid};
-use tokio::time::Instant;
+use tests::{
+    Administrator, AwsCall, Client, Fault, Proxy, Simulation, Stack, TestQueue, listing, local, order, set_limit,
+    tables, uuid,
+};
+use tokio::time::{Instant, timeout};
 
 const TEN_O_CLOCK: &str = "2026-11-20T10:00:00Z";
 /// Batches that are handed over once they are full.
@@ -109,8 +113,8 @@ async fn a_message_that_was_delivered_twice_in_a_batch_is_reported_once() {
 const WRITES: usize = 150;
 
 /// Applies one message, and asserts that it changes something.
-async fn apply(stack: &Stack, applier: &mut Applier, message: &Value) {
-    let now = stack.clock.now();
+async fn apply(administrator: &Administrator, applier: &mut Applier, message: &Value) {
+    let now = administrator.now();
     let outcomes = applier.apply(vec![((), feed::parse(&message.to_string(), now).unwrap())], now).await;
     assert!(matches!(outcomes.as_slice(), [((), Ok(ApplyOutcome::Changed))]), "{outcomes:?}");
 }
@@ -167,6 +171,29 @@ async fn two_writers_share_a_stream() {
     assert_eq!(one + other, WRITES);
     assert!(one.min(other) >= WRITES / 5, "{one} and {other}");
     tests::assert_the_log_tells_all(&stack).await;
+}
+
+/// Returns how many transactions so many writers of one stream commit in ten seconds, if each takes ten milliseconds.
+async fn committed(writers: u32) -> usize {
+    let (simulation, committed) = (Simulation::new().await, AtomicUsize::new(0));
+    let latency = Latency::always(Duration::from_millis(10));
+    simulation.aws.limits().set(Limits { latency, transaction_latency: latency, ..Limits::unlimited() });
+    let write = async |number: u32| {
+        let mut applier = Applier::new(simulation.admin.stores());
+        for version in 1.. {
+            apply(&simulation, &mut applier, &version_of(number, version)).await;
+            committed.fetch_add(1, Ordering::Relaxed);
+        }
+    };
+    let writers = join_all((0..writers).map(write));
+    assert!(timeout(Duration::from_secs(10), writers).await.is_err());
+    committed.into_inner()
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_writers_of_a_stream_commit_hardly_less_than_one() {
+    let (one, two) = (committed(1).await, committed(2).await);
+    assert!(two * 10 >= one * 9, "{two} instead of {one}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
