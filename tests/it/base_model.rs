@@ -1,25 +1,22 @@
 //! Bases that grow by many deltas, are folded and made anew, by runs that overlap, beside instances that follow. Whatever
 //! they do, a start reads from the base what the entities say, and an instance answers exactly or with a 503.
 //!
-//! By its seed, a history has any of three adversaries: transactions that show row by row, partitions that throttle, and
-//! processes that stop between any two steps and go on later.
+//! By its seed, a history has any of three [`Adversaries`].
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::pin::Pin;
 use std::time::Duration;
 
 use common::records::PublicListing;
 use common::scope::Scope;
 use common::store::StoreError;
-use fastrand::Rng;
-use local::aws::limits::{Latency, Limits, ObjectLimits, Rate, Throughput};
+use local::aws::limits::{Latency, Limits, ObjectLimits};
 use local::simulation::SimulatedInstance;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use replica::base::{Compacted, Compaction, RebuildLimits, Thresholds};
 use serde_json::Value;
-use tests::{Simulation, histories, listing, shown, sold_listing, stopping, uuid};
+use tests::{Adversaries, Simulation, histories, listing, shown, sold_listing, uuid};
 use tokio::time::sleep;
 
 /// Low enough that some rounds do everything.
@@ -40,6 +37,8 @@ enum Event {
     },
     /// Two runs at the same time, and changes while they go on.
     CompactBesideChanges(Vec<(u32, u8)>),
+    /// A repair makes a base and begins the stream anew with it, beside a run.
+    BeginAnew,
     Wait {
         days: u8,
     },
@@ -57,6 +56,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
         4 => (1..3_u8).prop_map(|runs| Event::Compact { runs }),
         2 => changes().prop_map(Event::CompactBesideChanges),
         1 => prop_oneof![Just(0), Just(8), Just(15)].prop_map(|days| Event::Wait { days }),
+        1 => Just(Event::BeginAnew),
         2 => Just(Event::LoseBase),
     ];
     prop::collection::vec(event, 8..40)
@@ -64,46 +64,6 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
 
 /// How many histories are played: some 380 events, and each thing that a run can do many times.
 const HISTORIES: u32 = 16;
-
-/// What goes on against a history.
-struct Adversaries {
-    random: Rng,
-    limits: Limits,
-    has_stops: bool,
-}
-
-impl Adversaries {
-    fn new(seed: u64) -> Self {
-        let mut random = Rng::with_seed(seed);
-        let latency = Latency { median: Duration::from_millis(4), p99: Duration::from_millis(40) };
-        let first_byte = Latency { median: Duration::from_millis(15), p99: Duration::from_millis(300) };
-        let objects = ObjectLimits { first_byte, ..ObjectLimits::UNLIMITED };
-        let mut limits = Limits { latency, objects, seed, ..Limits::unlimited() };
-        if random.bool() {
-            limits.transaction_latency = Latency::always(Duration::from_secs(3));
-        }
-        if random.bool() {
-            limits.only_table = Some("marketplace-market");
-            limits.partition = Throughput { read: Rate { per_second: 2.0, burst: 4.0 }, write: Rate::UNLIMITED };
-        }
-        Self { has_stops: random.bool(), random, limits }
-    }
-
-    /// Returns whether nothing may hold a process up for longer than it can wait.
-    fn hold_up_nothing(&self) -> bool {
-        !self.has_stops && self.limits.only_table.is_none()
-    }
-
-    /// Runs a process that begins while a transaction goes on, and stops now and then if this history has stops.
-    fn run<'a, F: Future + 'a>(&mut self, process: F) -> Pin<Box<dyn Future<Output = F::Output> + 'a>> {
-        let begins = self.limits.transaction_latency.p99.mul_f64(self.random.f64());
-        let (seed, has_stops) = (self.random.u64(..), self.has_stops);
-        Box::pin(async move {
-            sleep(begins).await;
-            if has_stops { stopping(seed, process).await } else { process.await }
-        })
-    }
-}
 
 /// A stream with the number of changes that it has had, and the prices of the listings that it must show.
 struct Model {
@@ -120,7 +80,7 @@ struct Model {
 
 impl Model {
     async fn new(seed: u64) -> Self {
-        let (simulation, adversaries) = (Simulation::new().await, Adversaries::new(seed));
+        let (simulation, adversaries) = (Simulation::new().await, Adversaries::new(seed, "marketplace-market"));
         let key = simulation.key(&[Scope::ListingsRead]).await;
         let instances = [(); 2].map(|()| simulation.cold("listings", listings::api));
         simulation.aws.limits().set(adversaries.limits);
@@ -206,6 +166,25 @@ impl Model {
                 let (one, other, ()) = tokio::join!(one, other, self.feed(&messages));
                 self.note(&[one, other]);
             }
+            Event::BeginAnew => {
+                self.simulation.aws.limits().lift();
+                let seq = self.simulation.log::<PublicListing>().head().await.unwrap() + 2;
+                self.simulation.aws.limits().set(self.adversaries.limits);
+                let (one, other) = (self.compaction(), self.compaction());
+                let one = self.adversaries.run(one.begin_anew(seq));
+                let other = self.adversaries.run(other.run());
+                let asked = async {
+                    for _ in 0..2 {
+                        self.compare().await;
+                        sleep(Duration::from_secs(2)).await;
+                    }
+                };
+                let (one, other, ()) = tokio::join!(one, other, asked);
+                if let Ok(Compacted::Written { .. }) = one {
+                    self.done.insert("begun anew");
+                }
+                self.remember(&[one, other]);
+            }
             Event::LoseBase => {
                 self.simulation.aws.limits().lift();
                 if !self.is_lost {
@@ -224,6 +203,10 @@ impl Model {
             assert!(outcomes.iter().all(Result::is_ok), "{outcomes:?}");
             assert!(outcomes.iter().any(|outcome| !matches!(outcome, Ok(Compacted::Overtaken))), "{outcomes:?}");
         }
+        self.remember(outcomes);
+    }
+
+    fn remember(&mut self, outcomes: &[Result<Compacted, StoreError>]) {
         self.is_lost &= !outcomes.iter().any(|one| matches!(one, Ok(Compacted::Written { from_entities: true, .. })));
         self.done.extend(outcomes.iter().map(|outcome| match outcome {
             Ok(Compacted::Idle { .. }) => "idle",
@@ -236,10 +219,15 @@ impl Model {
         }));
     }
 
-    /// Asks every instance once all that was written is old enough to be shown. Each shows it or answers 503.
+    /// Asks every instance once all that was written is old enough to be shown.
     async fn ask(&mut self) {
         // Longer than an answer may lag, so that a minute's budget is enough.
         sleep(Duration::from_secs(5)).await;
+        self.compare().await;
+    }
+
+    /// Asks every instance. Each shows what was written, or answers 503.
+    async fn compare(&mut self) {
         for instance in &self.instances {
             match self.adversaries.run(shown(instance, &self.key)).await {
                 Some(prices) => assert_eq!(prices, self.prices),
@@ -293,7 +281,7 @@ fn a_start_reads_what_the_entities_say_whatever_runs_do_to_the_base() {
         Ok(())
     });
     played.unwrap();
-    let all = ["extended", "folded", "idle", "overtaken", "rebuilt", "several deltas"];
+    let all = ["begun anew", "extended", "folded", "idle", "overtaken", "rebuilt", "several deltas"];
     let done = done.into_inner();
     assert!(done.is_superset(&BTreeSet::from(all)), "{done:?}");
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::ops::Deref;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
@@ -19,6 +19,7 @@ use fastrand::Rng;
 use http::Request;
 use http::header::AUTHORIZATION;
 use local::aws::InMemoryAws;
+use local::aws::limits::{Latency, Limits, ObjectLimits, Rate, Throughput};
 use local::host::Host;
 use local::simulation::{SimulatedClock, SimulatedInstance};
 use market::Log;
@@ -119,7 +120,7 @@ impl Simulation {
 
 /// Runs a process that stops now and then, wherever it is, and goes on up to a minute later. Meanwhile its calls are
 /// answered and its timers expire, as those of a Lambda instance that is frozen.
-pub async fn stopping<F: Future>(seed: u64, process: F) -> F::Output {
+async fn stopping<F: Future>(seed: u64, process: F) -> F::Output {
     /// How often a process goes on before it stops. A run of a compaction goes on some hundred times.
     const STEPS: std::ops::Range<u32> = 1..200;
     let (mut process, mut random) = (pin!(process), Rng::with_seed(seed));
@@ -137,6 +138,48 @@ pub async fn stopping<F: Future>(seed: u64, process: F) -> F::Output {
             return output;
         }
         sleep(Duration::from_millis(random.u64(1..60_000))).await;
+    }
+}
+
+/// What goes on against a history, each by even odds: transactions that show row by row, partitions that throttle, and
+/// processes that stop between any two steps and go on later.
+pub struct Adversaries {
+    random: Rng,
+    pub limits: Limits,
+    pub has_stops: bool,
+}
+
+impl Adversaries {
+    /// Draws them. Only partitions of this table throttle.
+    pub fn new(seed: u64, table: &'static str) -> Self {
+        let mut random = Rng::with_seed(seed);
+        let latency = Latency { median: Duration::from_millis(4), p99: Duration::from_millis(40) };
+        let first_byte = Latency { median: Duration::from_millis(15), p99: Duration::from_millis(300) };
+        let objects = ObjectLimits { first_byte, ..ObjectLimits::UNLIMITED };
+        let mut limits = Limits { latency, objects, seed, ..Limits::unlimited() };
+        if random.bool() {
+            limits.transaction_latency = Latency::always(Duration::from_secs(3));
+        }
+        if random.bool() {
+            limits.only_table = Some(table);
+            limits.partition = Throughput { read: Rate { per_second: 2.0, burst: 4.0 }, write: Rate::UNLIMITED };
+        }
+        Self { has_stops: random.bool(), random, limits }
+    }
+
+    /// Returns whether nothing may hold a process up for longer than it can wait.
+    pub fn hold_up_nothing(&self) -> bool {
+        !self.has_stops && self.limits.only_table.is_none()
+    }
+
+    /// Runs a process that begins while a transaction goes on, and stops now and then if this history has stops.
+    pub fn run<'a, F: Future + 'a>(&mut self, process: F) -> Pin<Box<dyn Future<Output = F::Output> + 'a>> {
+        let begins = self.limits.transaction_latency.p99.mul_f64(self.random.f64());
+        let (seed, has_stops) = (self.random.u64(..), self.has_stops);
+        Box::pin(async move {
+            sleep(begins).await;
+            if has_stops { stopping(seed, process).await } else { process.await }
+        })
     }
 }
 
