@@ -63,6 +63,24 @@ async fn a_change_is_seen_once_a_second_has_passed_on_either_clock() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_position_goes_back_between_two_instances_for_less_than_two_seconds() {
+    let stack = Stack::new().await;
+    let (one, other) = (stack.instance().await, stack.instance().await);
+    let key = stack.full_key().await;
+    let position = async |running: &RunningInstance| {
+        let reply = running.client.get(&key, "/v1/public/listings").await;
+        reply.header("x-log-position").parse::<u64>().unwrap()
+    };
+    let before = position(&other).await;
+    add_listing(&stack, 1).await;
+    one.wait(1);
+    let shown = position(&one).await;
+    assert_eq!([shown, position(&other).await], [before + 1, before]);
+    other.clock.advance(MAX_STALENESS - Duration::from_millis(1));
+    assert_eq!(position(&other).await, shown);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_failing_catch_up_is_503_only_two_seconds_after_the_last_success() {
     let stack = Stack::new().await;
     add_listing(&stack, 1).await;
