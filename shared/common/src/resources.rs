@@ -126,7 +126,7 @@ pub const OBJECT_KEEP: Duration = Duration::from_hours(90 * 24);
 /// The environment variable that tells `compact` how many read units the entities of a stream may take a second.
 pub const REBUILD_READ_UNITS_VARIABLE: &str = "REBUILD_READ_UNITS";
 /// Its default. A new table serves 12,000 read units a second, and a partition 3,000.
-pub const REBUILD_READ_UNITS: u32 = 1_500;
+pub const REBUILD_READ_UNITS: u32 = 2_000;
 
 /// How many times a message is received before SQS moves it to the dead-letter queue: the most that SQS allows. A message
 /// that cannot be handled is moved there by its consumer, so only functions that crash, do not start, or are throttled
