@@ -60,7 +60,7 @@ fn schema() -> Value {
     let text = |most: u32| json!({"type": "string", "minLength": 1, "maxLength": most});
     let metric = json!({
         "type": "object", "required": ["Name", "Unit"], "additionalProperties": false,
-        "properties": {"Name": text(1_024), "Unit": {"enum": ["Count", "Milliseconds"]}},
+        "properties": {"Name": text(1_024), "Unit": {"enum": ["Count", "Milliseconds", "Percent"]}},
     });
     let directive = json!({
         "type": "object", "required": ["Namespace", "Dimensions", "Metrics"], "additionalProperties": false,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use common::aws::{Missing, Patience};
 use common::clock::Clock;
-use common::metrics::{Meter, Metric};
+use common::metrics::{MEMORY_VARIABLE, Meter, Metric};
 use common::preflight;
 use common::records::{PublicItem, PublicListing};
 use common::resources::REBUILD_READ_UNITS_VARIABLE;
@@ -21,8 +21,6 @@ use serde_json::Value;
 
 /// The schedule's interval.
 const MINUTE_MILLIS: i64 = 60_000;
-/// Lambda sets this variable to the function's memory in megabytes.
-const MEMORY_VARIABLE: &str = "AWS_LAMBDA_FUNCTION_MEMORY_SIZE";
 /// A rebuild sorts records in the function's memory divided by this. Where it needs the most, it needs twice as much,
 /// and the rest is for pages and parts that are packed and unpacked.
 const MEMORY_PER_BUFFER: usize = 4;

@@ -37,11 +37,13 @@ impl Objects {
         Self { client, bucket, limit: patience.limit() }
     }
 
-    /// Returns the bucket that the environment names, and notes that it is to be checked.
+    /// Returns the bucket that the environment names, and notes that it is to be checked. The memory of the function is
+    /// published, because it holds what it reads from the bucket.
     pub fn from_service(service: &Service<'_>, patience: Patience) -> Result<Self, Missing> {
         let [bucket] = service.variables([BASE_BUCKET_VARIABLE])?;
         let client = client(service.environment(), patience);
         let (probing, probed) = (client.clone(), bucket.clone());
+        service.meter.publish_memory();
         service.check(ResourceKind::Bucket, &bucket, move || probe(&probing, &probed));
         Ok(Self::new(client, bucket, patience))
     }

@@ -126,7 +126,7 @@ async fn a_flood_without_keys_shares_lines_and_every_refusal_is_counted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn answers_from_a_replica_tell_its_age_and_size() {
+async fn answers_from_a_replica_tell_its_age_and_size_and_the_memory() {
     let stack = Stack::new().await;
     stack.feed(&[item("ak", "skin", Some("AK"), 1), item("m4", "skin", Some("M4"), 1)]).await;
     let key = stack.full_key().await;
@@ -136,7 +136,7 @@ async fn answers_from_a_replica_tell_its_age_and_size() {
         let path = format!("/v1/public/{function}");
         let (status, line) = ask(&mut running, get(&path, &key)).await;
         assert_eq!(status, 200);
-        let mut metrics = timeless_metrics(&line, function, &["Latency", "ReplicaLag", "StoreCalls"]);
+        let mut metrics = timeless_metrics(&line, function, &["Latency", "MemoryUsed", "ReplicaLag", "StoreCalls"]);
         assert!(line.json["ReplicaLag"].as_f64().unwrap() < 2_000.0, "{}", line.json);
         // Counts the key write, and a Query of the log if a second has passed, but no calls of loading.
         assert!((1..=2).contains(&line.json["StoreCalls"].as_u64().unwrap()), "{}", line.json);

@@ -24,6 +24,9 @@ closed_enum! {
         ReplicaLag = "ReplicaLag",
         /// How many records that state holds. Published together with `ReplicaLag`.
         ReplicaRecords = "ReplicaRecords",
+        /// How much of the function's memory an instance has used, at most so far. Published at its start, and whenever
+        /// that has grown by 16 MB.
+        MemoryUsed = "MemoryUsed",
         /// Messages that were applied.
         Changed = "Changed",
         /// Messages that were not newer than what was there.
@@ -76,6 +79,7 @@ closed_enum! {
 pub enum Unit {
     Count,
     Milliseconds,
+    Percent,
 }
 
 /// The functions that publish a metric.
@@ -111,6 +115,7 @@ impl Metric {
             Self::StoreRetries => (Unit::Count, Publishers::TableUsers),
             Self::ReplicaLag => (Unit::Milliseconds, Publishers::Only(&["catalog", "listings"])),
             Self::ReplicaRecords => (Unit::Count, Publishers::Only(&["catalog", "listings"])),
+            Self::MemoryUsed => (Unit::Percent, Publishers::Only(&["catalog", "compact", "listings"])),
             Self::Changed | Self::Unchanged | Self::Refused | Self::PostponedTimes => {
                 (Unit::Count, Publishers::Only(&["ingest"]))
             }

@@ -9,7 +9,7 @@
 
 mod metric;
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -37,6 +37,8 @@ pub struct ReplicaGauge {
 
 /// The environment variable that names the metrics' namespace.
 pub const NAMESPACE_VARIABLE: &str = "METRICS_NAMESPACE";
+/// Lambda sets this variable to the function's memory in megabytes.
+pub const MEMORY_VARIABLE: &str = "AWS_LAMBDA_FUNCTION_MEMORY_SIZE";
 
 /// A function's metrics: their namespace, the function's name, and what the instance has counted since the last line.
 /// The counts belong to a single request only if requests come one at a time, as they do under Lambda.
@@ -46,6 +48,9 @@ pub struct Meter {
     function: Option<String>,
     counts: Arc<Counts>,
     instance: Instance,
+    /// The function's memory in megabytes.
+    memory_mb: Option<u64>,
+    publishes_memory: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -59,7 +64,8 @@ impl Meter {
     pub(crate) fn from_environment(lookup: Lookup<'_>) -> Self {
         let known = |name| lookup(name).filter(|value| !value.is_empty());
         let (namespace, function) = (known(NAMESPACE_VARIABLE), known(FUNCTION_VARIABLE));
-        Self { namespace, function, ..Self::default() }
+        let memory_mb = known(MEMORY_VARIABLE).and_then(|megabytes| megabytes.parse().ok());
+        Self { namespace, function, memory_mb, ..Self::default() }
     }
 
     /// Returns an interceptor that counts the DynamoDB calls of AWS clients, or `None` if no metrics are published.
@@ -70,6 +76,17 @@ impl Meter {
     /// Notes that the init phase is over, after this time. The instance's next line tells it.
     pub fn started(&self, init: Duration) {
         self.instance.started(init);
+    }
+
+    /// From now on, lines that tell the memory also publish it, because it grows with the market.
+    pub fn publish_memory(&self) {
+        self.publishes_memory.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns how many percent of the function's memory `peak_mb` is, if that is to be published.
+    fn memory_used(&self, peak_mb: Option<u64>) -> Option<u64> {
+        let publishes = self.publishes_memory.load(Ordering::Relaxed);
+        (100 * peak_mb.filter(|_| publishes)?).checked_div(self.memory_mb?)
     }
 
     /// Returns how long the init phase took, in milliseconds, and the peak of the memory, in megabytes. Each is there only
@@ -223,6 +240,9 @@ impl<'a> Line<'a> {
         let (init_ms, peak_mb) = self.meter.instance_news();
         self.known("init_ms", init_ms.as_ref());
         self.known("max_memory_mb", peak_mb.as_ref());
+        if let Some(percent) = self.meter.memory_used(peak_mb) {
+            self.gauge(Metric::MemoryUsed, percent);
+        }
         let members = self.members(SystemClock::new().now());
         if is_error {
             tracing::error!(target: WIDE, members);
@@ -303,6 +323,7 @@ mod tests {
         match name {
             "METRICS_NAMESPACE" => Some("Marketplace".to_owned()),
             "AWS_LAMBDA_FUNCTION_NAME" => Some("stack-me".to_owned()),
+            "AWS_LAMBDA_FUNCTION_MEMORY_SIZE" => Some("512".to_owned()),
             _ => None,
         }
     }
@@ -389,6 +410,14 @@ mod tests {
             [(Some(81), Some(20)), (None, None), (None, Some(36)), (None, None), (None, None), (None, Some(90))]
         );
         assert_eq!(instance.news(|| None), (None, None));
+    }
+
+    #[test]
+    fn the_memory_is_published_in_percent_of_the_function_s() {
+        let meter = Meter::from_environment(&lookup);
+        assert_eq!(meter.memory_used(Some(359)), None, "nobody asked for it");
+        meter.publish_memory();
+        assert_eq!([None, Some(358), Some(359)].map(|peak| meter.memory_used(peak)), [None, Some(69), Some(70)]);
     }
 
     #[test]
