@@ -78,10 +78,10 @@ impl Step {
     pub(super) fn failed(self, cause: &Cause) -> CommandFailure {
         let hint = match self {
             Self::Stop => {
-                "Some writers may be stopped. Fix the cause, then run the same command again. To give up, start them: docs/operations.md says how."
+                "Some writers may be stopped. Fix the cause, then run the same command again. To give up, start them: docs/runbook.md says how."
             }
             Self::Copy | Self::Note | Self::Repair | Self::BackUp => {
-                "The table is as it was, and its writers are stopped. Fix the cause, then run the same command again. To give up, start the writers: docs/operations.md says how."
+                "The table is as it was, and its writers are stopped. Fix the cause, then run the same command again. To give up, start the writers: docs/runbook.md says how."
             }
             Self::Delete | Self::Swap => {
                 "The backup of the repaired copy has everything, and the writers are stopped. Fix the cause, then run the same command again."
