@@ -10,6 +10,7 @@ mod binaries;
 mod budget;
 mod budget_model;
 mod cold_starts;
+mod doors;
 mod failures;
 mod feed;
 mod feed_batches;

@@ -4,10 +4,12 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use bytes::Bytes;
-use http::{Request, Response, StatusCode};
+use http::header::{HOST, ORIGIN};
+use http::uri::Authority;
+use http::{Request, Response, StatusCode, Uri};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
@@ -40,13 +42,22 @@ impl Server {
         listener.map_err(|error| io::Error::new(error.kind(), format!("cannot listen on {address}: {error}")))
     }
 
-    /// Answers each request of each connection with `answer`.
+    /// Answers each request of each connection with `answer`, unless a web page of another site has sent it.
     pub fn start<F, Fut>(listener: TcpListener, answer: F) -> io::Result<Self>
     where
         F: Fn(Request<Incoming>) -> Fut + Clone + Send + Sync + 'static,
         Fut: Future<Output = Response<Body>> + Send + 'static,
     {
         let address = listener.local_addr()?;
+        let answer = move |request| {
+            let answer = refusal(&request, address.ip()).ok_or_else(|| answer(request));
+            async move {
+                match answer {
+                    Ok(refusal) => refusal,
+                    Err(answer) => answer.await,
+                }
+            }
+        };
         Ok(Self { address, _accepting: BackgroundTask::start(accept(listener, answer)) })
     }
 
@@ -104,6 +115,32 @@ where
     let connection = http1::Builder::new().timer(TokioTimer::new()).serve_connection(TokioIo::new(stream), service);
     // A client that disconnects in the middle is not worth logging.
     connection.await.unwrap_or_default();
+}
+
+/// Refuses a request that a web page of another site has sent to a server on this address. A page that binds its own name
+/// to our address sends that name as `Host`, any other page its name as `Origin`.
+fn refusal<B>(request: &Request<B>, listen: IpAddr) -> Option<Response<Body>> {
+    let host = header(request, HOST.as_str()).parse::<Authority>();
+    if !host.is_ok_and(|host| is_ours(host.host(), listen)) {
+        let text = "Only localhost, loopback addresses and the address of --listen are served here.\n";
+        return Some(plain(StatusCode::MISDIRECTED_REQUEST, text));
+    }
+    if request.headers().contains_key(ORIGIN) {
+        let origin = header(request, ORIGIN.as_str()).parse::<Uri>();
+        if !origin.is_ok_and(|origin| origin.host().is_some_and(|host| is_ours(host, listen))) {
+            return Some(plain(StatusCode::FORBIDDEN, "Pages of other sites are not served here.\n"));
+        }
+    }
+    None
+}
+
+/// Returns whether a host is this machine. No page can bind an address of its own to ours, so a server that listens on all
+/// addresses takes every address for its own.
+fn is_ours(host: &str, listen: IpAddr) -> bool {
+    match host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
+        Ok(address) => address.is_loopback() || address == listen || listen.is_unspecified(),
+        Err(_) => host == "localhost" || host.ends_with(".localhost"),
+    }
 }
 
 /// Returns a header of a request as text, which is empty if there is none.

@@ -1,5 +1,6 @@
 //! S3 in memory, addressed by paths. With a folder, each object is kept in a file as well.
 
+use std::borrow::Cow;
 use std::fs;
 use std::future::Future;
 use std::io;
@@ -141,10 +142,12 @@ impl Buckets {
             }
             S3Operation::DeleteObject => {
                 let input: DeleteObjectInput = call.input()?;
+                let (bucket, key) = (input.bucket.clone(), input.key.clone());
+                let output = store.handle_delete_object(input).await?;
                 if let Some(folder) = &self.folder {
-                    folder.remove(&input.bucket, &input.key).map_err(not_kept)?;
+                    folder.remove(&bucket, &key).map_err(not_kept)?;
                 }
-                store.handle_delete_object(input).await?.into_s3_response()
+                output.into_s3_response()
             }
             operation => Err(S3Error::not_implemented(operation.as_str())),
         }
@@ -179,7 +182,8 @@ fn not_kept(error: io::Error) -> S3Error {
     S3Error::internal_error(error.to_string()).with_source(error)
 }
 
-/// What is escaped in a key, so that it can be the name of a file. No such name begins with a dot.
+/// What is escaped in the name of a bucket or in a key, so that it can be the name of a folder or file. No such name has a
+/// slash or begins with a dot, so it leads nowhere else.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_');
 /// How the name of a file begins that is not completely written.
 const UNFINISHED: &str = ".";
@@ -193,21 +197,24 @@ impl ObjectFolder {
         if !self.0.exists() {
             return Ok(Vec::new());
         }
-        fs::read_dir(&self.0)?.map(|bucket| name(&bucket?)).collect()
+        fs::read_dir(&self.0)?.map(|bucket| unescaped(&name(&bucket?)?)).collect()
+    }
+
+    fn bucket(&self, bucket: &str) -> PathBuf {
+        self.0.join(escaped(bucket))
     }
 
     /// Reads the objects of a bucket, by their keys. Removes what is older than S3 would keep it, and what was not
     /// completely written.
     fn objects(&self, bucket: &str) -> io::Result<Vec<(String, Vec<u8>)>> {
         let mut objects = Vec::new();
-        for file in fs::read_dir(self.0.join(bucket))? {
+        for file in fs::read_dir(self.bucket(bucket))? {
             let file = file?;
             let (name, age) = (name(&file)?, file.metadata()?.modified()?.elapsed());
             if name.starts_with(UNFINISHED) || age.is_ok_and(|age| age > OBJECT_KEEP) {
                 fs::remove_file(file.path())?;
             } else {
-                let key = percent_decode_str(&name).decode_utf8().map_err(io::Error::other)?;
-                objects.push((key.into_owned(), fs::read(file.path())?));
+                objects.push((unescaped(&name)?, fs::read(file.path())?));
             }
         }
         Ok(objects)
@@ -215,24 +222,28 @@ impl ObjectFolder {
 
     /// Writes an object, whole or not at all.
     fn put(&self, bucket: &str, key: &str, content: &[u8]) -> io::Result<()> {
-        let bucket = self.0.join(bucket);
+        let bucket = self.bucket(bucket);
         let unfinished = bucket.join(format!("{UNFINISHED}{}", Uuid::new_v4()));
         fs::create_dir_all(&bucket)?;
         fs::write(&unfinished, content)?;
-        fs::rename(unfinished, bucket.join(file_name(key)))
+        fs::rename(unfinished, bucket.join(escaped(key)))
     }
 
     /// Removes an object, if there is one.
     fn remove(&self, bucket: &str, key: &str) -> io::Result<()> {
-        match fs::remove_file(self.0.join(bucket).join(file_name(key))) {
+        match fs::remove_file(self.bucket(bucket).join(escaped(key))) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         }
     }
 }
 
-fn file_name(key: &str) -> String {
-    utf8_percent_encode(key, ESCAPED).to_string()
+fn escaped(name: &str) -> String {
+    utf8_percent_encode(name, ESCAPED).to_string()
+}
+
+fn unescaped(name: &str) -> io::Result<String> {
+    percent_decode_str(name).decode_utf8().map(Cow::into_owned).map_err(io::Error::other)
 }
 
 /// Returns the name of a file or folder. All of them were named by this code.
