@@ -174,7 +174,7 @@ fn random_histories_admit_exactly_the_limit_or_fewer_after_faults() {
 
 #[test]
 fn random_histories_admit_exactly_the_limit_or_fewer_while_the_store_throttles() {
-    let partition = Throughput { read: Rate::UNLIMITED, write: Rate { per_second: 100.0, burst: 2.0 } };
+    let partition = Throughput { read: Rate::UNLIMITED, write: Rate { per_second: 400.0, burst: 2.0 } };
     let latency = Latency { median: Duration::from_millis(2), p99: Duration::from_millis(20) };
     let limits = Limits { partition, latency, ..Limits::unlimited() };
     let refused = AtomicUsize::new(0);

@@ -240,7 +240,8 @@ async fn hostile_deliveries_do_no_harm() {
 async fn answer_to_patient(running: &RunningInstance, length: usize) -> String {
     let address = running.instance.base_url.strip_prefix("http://").unwrap();
     let mut stream = TcpStream::connect(address).await.unwrap();
-    let head = format!("POST /dev/inbox HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n");
+    let head =
+        format!("POST /dev/inbox HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n");
     stream.write_all(head.as_bytes()).await.unwrap();
     stream.write_all(&vec![b'x'; length]).await.unwrap();
     let mut answer = String::new();

@@ -28,7 +28,7 @@ pub fn serve(listener: TcpListener, functions: Functions, switches: Switches, in
         return Err(io::Error::other(format!("no function {} for {}", route.function, route.path)));
     }
     let parts = Arc::new((functions, switches, inbox));
-    Server::start(listener, move |request| {
+    Server::start_for_this_machine(listener, move |request| {
         let parts = Arc::clone(&parts);
         async move {
             let (functions, switches, inbox) = &*parts;

@@ -42,14 +42,24 @@ impl Server {
         listener.map_err(|error| io::Error::new(error.kind(), format!("cannot listen on {address}: {error}")))
     }
 
-    /// Answers each request of each connection with `answer`, unless a web page of another site has sent it.
+    /// Answers each request of each connection with `answer`.
     pub fn start<F, Fut>(listener: TcpListener, answer: F) -> io::Result<Self>
     where
         F: Fn(Request<Incoming>) -> Fut + Clone + Send + Sync + 'static,
         Fut: Future<Output = Response<Body>> + Send + 'static,
     {
         let address = listener.local_addr()?;
-        let answer = move |request| {
+        Ok(Self { address, _accepting: BackgroundTask::start(accept(listener, answer)) })
+    }
+
+    /// Does what [`start`](Self::start) does, but refuses what a web page of another site has sent.
+    pub fn start_for_this_machine<F, Fut>(listener: TcpListener, answer: F) -> io::Result<Self>
+    where
+        F: Fn(Request<Incoming>) -> Fut + Clone + Send + Sync + 'static,
+        Fut: Future<Output = Response<Body>> + Send + 'static,
+    {
+        let address = listener.local_addr()?;
+        Self::start(listener, move |request| {
             let answer = refusal(&request, address.ip()).ok_or_else(|| answer(request));
             async move {
                 match answer {
@@ -57,8 +67,7 @@ impl Server {
                     Err(answer) => answer.await,
                 }
             }
-        };
-        Ok(Self { address, _accepting: BackgroundTask::start(accept(listener, answer)) })
+        })
     }
 
     /// Returns the base URL.

@@ -52,7 +52,7 @@ impl AwsSide {
         let services = Services::open(listener.local_addr()?, database.clone(), data).await?;
         let services = Arc::new(services);
         let answering = Arc::clone(&services);
-        let server = Server::start(listener, move |request| {
+        let server = Server::start_for_this_machine(listener, move |request| {
             let services = Arc::clone(&answering);
             async move { services.answer(request).await }
         })?;

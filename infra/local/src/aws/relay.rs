@@ -27,7 +27,7 @@ impl Relay {
         let client = Client::builder(TokioExecutor::new()).build(connector);
         let upstream = upstream.trim_end_matches('/').to_owned();
         let listener = Server::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;
-        let server = Server::start(listener, move |request: Request<Incoming>| {
+        let server = Server::start_for_this_machine(listener, move |request: Request<Incoming>| {
             let (client, upstream) = (client.clone(), upstream.clone());
             async move {
                 if header(&request, "x-amz-target").starts_with("DynamoDB") {
