@@ -134,6 +134,13 @@ async fn pages_of_a_busy_month_belong_to_one_state_while_they_are_inserted() {
     Box::pin(fill_a_busy_month(&stack, None)).await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn pages_of_a_busy_month_belong_to_one_state_though_queries_see_half_of_an_insert() {
+    let simulation = Simulation::new().await;
+    simulation.aws.limits().set(slow());
+    Box::pin(fill_a_busy_month(&simulation, None)).await;
+}
+
 /// How many histories of a busy month are played.
 const HISTORIES: u32 = 8;
 

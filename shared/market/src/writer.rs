@@ -2,7 +2,7 @@
 //!
 //! All writers of a stream move the same head, so one wins and the others lose. The winner knows the new head, so it goes
 //! on at once and wins again. After some wins it pauses, so that another one can begin its own run of wins. Runs cost
-//! less than races for each transaction: two writers commit as much as one.
+//! less than races for each transaction: two writers commit nearly as much as one.
 
 use std::time::Duration;
 
