@@ -20,6 +20,7 @@ mod formats;
 mod freshness;
 mod guides;
 mod inbox;
+mod key_bounds;
 mod lambda;
 mod layers;
 mod limits;

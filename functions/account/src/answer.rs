@@ -107,6 +107,9 @@ impl From<AdminError> for CommandError {
     fn from(error: AdminError) -> Self {
         match error {
             AdminError::Invalid { field, reason } => Self::invalid(member(field), reason),
+            AdminError::TooManyToday { seconds, .. } => {
+                Self { retry_after: Some(seconds), ..Self::new(error.code(), error.to_string()) }
+            }
             error => Self::new(error.code(), error.to_string()),
         }
     }

@@ -224,8 +224,6 @@ struct SentList {
     unreadable: Vec<DeliveryId>,
 }
 
-/// Returns the ids of rows that cannot be read. The last id in a row's key is its own.
 fn ids<T: FromStr>(unreadable: &[Unreadable]) -> Vec<T> {
-    let id = |row: &Unreadable| row.row.rsplit([' ', '#']).find_map(|part| part.parse().ok());
-    unreadable.iter().filter_map(id).collect()
+    unreadable.iter().filter_map(Unreadable::last_id).collect()
 }

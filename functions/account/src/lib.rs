@@ -12,14 +12,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use admin::audit::{Change, DONE, IN_DOUBT};
-use admin::keys::KeyAdmin;
+use admin::keys::{KeyAdmin, KeyBounds};
 use admin::owner::Owner;
 use admin::webhooks::WebhookAdmin;
 use answer::{Answer, CommandError, Done};
 use common::aws::{Missing, Patience};
 use common::metrics::{Meter, Metric};
 use common::preflight;
-use common::resources::{ACCOUNT_TIMEOUT, Queue, Table};
+use common::resources::{ACCOUNT_TIMEOUT, MAX_KEYS_VARIABLE, Queue, Table};
 use common::runtime::{Error, Service, Worker};
 use futures_util::FutureExt;
 pub use request::CommandName;
@@ -48,7 +48,9 @@ pub fn worker(service: &Service<'_>, policy: Policy) -> Result<Account, Missing>
     let (client, table) = service.table(Table::Keys, Patience::Request, preflight::get)?;
     // An owner must be able to revoke a key whatever is wrong with webhooks.
     let webhooks = service.optionally(|service| webhook_admin(service, policy))?;
-    let keys = KeyAdmin::new(client, table, Arc::clone(&service.clock));
+    let [most] = service.variables([MAX_KEYS_VARIABLE])?;
+    let most = most.parse().map_err(|_| Missing(vec![MAX_KEYS_VARIABLE]))?;
+    let keys = KeyAdmin::new(client, table, Arc::clone(&service.clock)).with_bounds(KeyBounds::of_owner(most));
     Ok(Account { keys, webhooks, meter: Arc::clone(&service.meter), limit: COMMAND_LIMIT })
 }
 

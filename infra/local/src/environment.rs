@@ -5,7 +5,8 @@ use std::fmt;
 
 use common::aws::{Environment, Patience};
 use common::resources::{
-    BASE_BUCKET_VARIABLE, KEYRING_VARIABLE, Queue, REBUILD_READ_UNITS, REBUILD_READ_UNITS_VARIABLE, Resources, Table,
+    BASE_BUCKET_VARIABLE, KEYRING_VARIABLE, MAX_KEYS, MAX_KEYS_VARIABLE, Queue, REBUILD_READ_UNITS,
+    REBUILD_READ_UNITS_VARIABLE, Resources, Table,
 };
 use common::store::explain;
 use futures_util::future::try_join_all;
@@ -45,6 +46,7 @@ impl Variables {
         variables.insert(KEYRING_VARIABLE.to_owned(), resources.keyring());
         variables.insert(BASE_BUCKET_VARIABLE.to_owned(), resources.base_bucket(ACCOUNT_ID, REGION));
         variables.insert(REBUILD_READ_UNITS_VARIABLE.to_owned(), REBUILD_READ_UNITS.to_string());
+        variables.insert(MAX_KEYS_VARIABLE.to_owned(), MAX_KEYS.to_string());
         variables.extend(Queue::ALL.map(|queue| (queue.variable().to_owned(), url(queue))));
         Self(variables)
     }

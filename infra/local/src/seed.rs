@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use admin::keys::{KeyAdmin, NewKey};
+use admin::keys::{KeyAdmin, KeyBounds, NewKey};
 use api::auth::KeyText;
 use common::aws::{Environment, Patience};
 use common::clock::Clock;
@@ -120,10 +120,11 @@ impl StackAdmin {
         Stores::new(&self.clients.dynamodb, &self.resources)
     }
 
-    /// Returns the administration of keys.
+    /// Returns the administration of keys. Each start makes demo keys, so it has no bound.
     pub fn keys(&self) -> KeyAdmin {
         let table = self.resources.table(Table::Keys);
-        KeyAdmin::new(self.clients.dynamodb.clone(), table, Arc::clone(&self.clock))
+        let keys = KeyAdmin::new(self.clients.dynamodb.clone(), table, Arc::clone(&self.clock));
+        keys.with_bounds(KeyBounds::of_operator(u32::MAX))
     }
 
     /// Puts the demo market into a store that is empty, or whose seeding was interrupted.

@@ -175,6 +175,10 @@ impl From<AdminError> for CommandFailure {
                 "Nothing was done. `marketctl keys list --user UUID` shows the keys as they are now."
             }
             AdminError::Invalid { .. } => "Nothing was changed. Correct the value and try again.",
+            AdminError::TooMany { .. } => {
+                "`marketctl keys list --user UUID` shows them. With --max-keys you let the user have more."
+            }
+            AdminError::TooManyToday { .. } => "Nothing was done.",
         };
         Self::new(shortened(&error.to_string()), hint).with_code(error.code())
     }

@@ -17,9 +17,9 @@ closed_enum! {
         /// The present state does not allow the command, or somebody else changed it at the same moment. Repeating helps
         /// once the state is another one.
         Conflict = "conflict",
-        /// There may be no more of them. Repeating helps once there are fewer endpoints; a delivery has had its rounds.
+        /// There may be no more of them. Repeating helps once there are fewer keys or endpoints; a delivery has had its rounds.
         LimitReached = "limit_reached",
-        /// It was done too often in this minute. Repeating helps after `retry_after` seconds.
+        /// It was done too often in this minute or on this day. Repeating helps after `retry_after` seconds.
         RateLimited = "rate_limited",
         /// A store, a queue or the keyring did not answer, or the command took too long. Whether a change was made is not
         /// known: look, then repeat.
@@ -43,6 +43,8 @@ impl AdminError {
             Self::Store(error) => store_code(error),
             Self::Unknown(_) => ErrorCode::NotFound,
             Self::Invalid { .. } => ErrorCode::Invalid,
+            Self::TooMany { .. } => ErrorCode::LimitReached,
+            Self::TooManyToday { .. } => ErrorCode::RateLimited,
             _ => ErrorCode::Conflict,
         }
     }

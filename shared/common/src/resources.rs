@@ -118,6 +118,11 @@ pub const SWEEP_TIMEOUT: Duration = Duration::from_secs(50);
 /// The environment variable that tells a function the name of the keyring.
 pub const KEYRING_VARIABLE: &str = "KEYRING_SECRET";
 
+/// The environment variable that tells `account` how many live keys a user may have.
+pub const MAX_KEYS_VARIABLE: &str = "MAX_KEYS_PER_USER";
+/// Its default.
+pub const MAX_KEYS: u32 = 20;
+
 /// The environment variable that tells a function the name of the bucket that holds the bases of the read model.
 pub const BASE_BUCKET_VARIABLE: &str = "BASE_BUCKET";
 /// How long S3 keeps an object of that bucket. Its objects are not changed or deleted by anybody else.

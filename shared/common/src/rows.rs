@@ -3,6 +3,8 @@
 //! A row that cannot be read is an error of that row, never of the rows beside it. Releases run side by side during a
 //! deployment, and after a rollback a release meets rows of the newer one. So an unknown word is nothing unusual.
 
+use std::str::FromStr;
+
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::KeysAndAttributes;
 use thiserror::Error;
@@ -72,6 +74,13 @@ impl Unreadable {
 fn log_unreadable(rows: &[Unreadable]) {
     if let Some(first) = rows.first() {
         tracing::warn!(count = rows.len(), row = first.row, what = first.what, "unreadable rows");
+    }
+}
+
+impl Unreadable {
+    /// Returns the last id in the row's key, which is its own.
+    pub fn last_id<T: FromStr>(&self) -> Option<T> {
+        self.row.rsplit([' ', '#']).find_map(|part| part.parse().ok())
     }
 }
 

@@ -54,13 +54,13 @@ impl Settings {
     }
 
     /// Returns the code of the error that a command of the owner is answered with, or nothing.
-    async fn code(&self, command: CommandName, parameters: &Value) -> String {
+    pub(crate) async fn code(&self, command: CommandName, parameters: &Value) -> String {
         let answer = self.answer(event(OWNER, command, parameters)).await;
         answer["error"]["code"].as_str().unwrap_or_default().to_owned()
     }
 
     /// Runs a command of the owner that must succeed. Returns its result.
-    async fn done(&self, command: CommandName, parameters: Value) -> Value {
+    pub(crate) async fn done(&self, command: CommandName, parameters: Value) -> Value {
         let answer = self.answer(event(OWNER, command, &parameters)).await;
         assert!(answer["result"].is_object(), "{command}: {answer}");
         answer["result"].clone()

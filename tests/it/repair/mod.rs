@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use api::auth::KeyText;
 use common::clock::Clock;
-use common::resources::Table;
+use common::resources::{TTL, Table};
 use common::scope::Scope;
 use common::store::Row;
 use feed::Stores;
@@ -36,9 +36,13 @@ pub(crate) async fn rows(stack: &Stack, table: &str) -> Rows {
     rows
 }
 
-/// Returns the keys of the rows that a transaction has put or changed.
+/// Returns the keys of the rows that a transaction has put or changed. When a row is removed, and who makes the next key,
+/// is nothing that a repair looks at.
 fn changed(before: &Rows, after: &Rows) -> Vec<[String; 2]> {
-    after.iter().filter(|(key, row)| before.get(*key) != Some(row)).map(|(key, _)| key.clone()).collect()
+    let without_ttl = |row: &Row| row.clone().into_iter().filter(|(name, _)| name != TTL).collect::<Row>();
+    let is_changed = |key: &[String; 2], row| before.get(key).map(without_ttl) != Some(without_ttl(row));
+    let rows = after.iter().filter(|(key, row)| !key[0].starts_with("turn#") && is_changed(key, row));
+    rows.map(|(key, _)| key.clone()).collect()
 }
 
 /// Makes a row what it was before a transaction.

@@ -9,6 +9,7 @@ use clap::builder::{NonEmptyStringValueParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, Args, Parser, Subcommand, ValueEnum};
 use common::ids::{KeyId, UserId};
+use common::resources::MAX_KEYS;
 use common::resources::{Resources, Table};
 use common::scope::{Scope, Tier};
 use common::timestamp::{Timestamp, TimestampError};
@@ -106,10 +107,14 @@ pub(crate) enum KeyCommand {
         #[command(flatten)]
         changes: KeyChanges,
     },
-    /// Revoke a key for good: its next request is refused
+    /// Revoke a key, or all keys of a user, for good: the next request is refused
     Revoke {
         /// The key's id, as `keys list` shows it
-        key_id: KeyId,
+        #[arg(required_unless_present = "user")]
+        key_id: Option<KeyId>,
+        /// All keys of the user with this id
+        #[arg(long, value_name = "UUID", conflicts_with = "key_id")]
+        user: Option<UserId>,
     },
     /// Replace a key: create one like it and revoke the old one, both or neither
     Rotate {
@@ -149,6 +154,9 @@ pub(crate) struct CreateKey {
     /// When the key expires, such as 2027-01-01T00:00:00Z; never, if this is not given
     #[arg(long, value_name = "TIME")]
     pub(crate) expires_at: Option<Timestamp>,
+    /// The most keys of the user that are accepted at a time, this one included
+    #[arg(long, value_name = "N", default_value_t = MAX_KEYS)]
+    pub(crate) max_keys: u32,
     /// Allow a tier that is coming soon
     #[arg(long)]
     pub(crate) preview: bool,

@@ -6,8 +6,8 @@ use std::io::Read;
 
 use admin::ErrorCode;
 use admin::audit::Subject;
-use admin::keys::document::{KeyWithText, KeyWithUsage, RevokedKey, RotatedKey};
-use admin::keys::{KeyUpdate, LimitChange, NewKey};
+use admin::keys::document::{KeyWithText, KeyWithUsage, RevokedKey, RevokedKeys, RotatedKey};
+use admin::keys::{KeyBounds, KeyUpdate, LimitChange, NewKey};
 use api::auth::{KeyRecord, KeyText, KeyTextError};
 use common::ids::KeyId;
 use common::scope::Tier;
@@ -36,7 +36,10 @@ fn asked(command: &KeyCommand) -> Option<Asked> {
     match command {
         KeyCommand::Create(create) => Some(Asked::of_user("keys.create", create.user)),
         KeyCommand::Update { key_id, .. } => Some(Asked::about("keys.update", *key_id)),
-        KeyCommand::Revoke { key_id } => Some(Asked::about("keys.revoke", *key_id)),
+        KeyCommand::Revoke { key_id, user } => {
+            let of_one = key_id.map(|key_id| Asked::about("keys.revoke", key_id));
+            of_one.or_else(|| user.map(|user| Asked::of_user("keys.revoke", user)))
+        }
         KeyCommand::Rotate { key_id, .. } => Some(Asked::about("keys.rotate", *key_id)),
         KeyCommand::List { .. } | KeyCommand::Show { .. } | KeyCommand::Identify { .. } => None,
     }
@@ -45,8 +48,9 @@ fn asked(command: &KeyCommand) -> Option<Asked> {
 async fn perform(command: KeyCommand, stack: &str, output: Output, audit: &mut Audit) -> Result<(), CommandFailure> {
     match command {
         KeyCommand::Create(create) => {
+            let bounds = KeyBounds::of_operator(create.max_keys);
             let new = new_key(create)?;
-            let (text, record) = Session::open(stack).await?.keys().create(new).await?;
+            let (text, record) = Session::open(stack).await?.keys().with_bounds(bounds).create(new).await?;
             audit.made(record.key_id);
             output.print(&KeyWithText::new(&text, &record), show::created)?;
         }
@@ -76,10 +80,18 @@ async fn perform(command: KeyCommand, stack: &str, output: Output, audit: &mut A
             let record = Session::open(stack).await?.keys().update(key_id, update).await?;
             output.print(&record, show::updated)?;
         }
-        KeyCommand::Revoke { key_id } => match Session::open(stack).await?.keys().revoke(key_id).await? {
-            Some(record) => output.print(&record, show::revoked)?,
-            None => output.print(&RevokedKey::new(key_id), show::revoked_unread)?,
-        },
+        KeyCommand::Revoke { key_id, user } => {
+            let keys = Session::open(stack).await?.keys();
+            if let Some(user) = user {
+                let revoked = keys.revoke_all(user).await?;
+                output.print(&RevokedKeys { user_id: user, revoked }, show::all_revoked)?;
+            } else if let Some(key_id) = key_id {
+                match keys.revoke(key_id).await? {
+                    Some(record) => output.print(&record, show::revoked)?,
+                    None => output.print(&RevokedKey::new(key_id), show::revoked_unread)?,
+                }
+            }
+        }
         KeyCommand::Rotate { key_id, overlap } => {
             let rotated = Session::open(stack).await?.keys().rotate(key_id, overlap).await?;
             audit.made(Subject { new_key_id: Some(rotated.record.key_id), ..key_id.into() });
@@ -96,7 +108,7 @@ async fn perform(command: KeyCommand, stack: &str, output: Output, audit: &mut A
 }
 
 fn new_key(create: CreateKey) -> Result<NewKey, CommandFailure> {
-    let CreateKey { user, name, tier, scopes, expires_at, preview } = create;
+    let CreateKey { user, name, tier, scopes, expires_at, preview, .. } = create;
     check_offered(tier, preview)?;
     Ok(NewKey { user_id: user, name, tier, limit_override: None, scopes: scopes.into_iter().collect(), expires_at })
 }

@@ -1,6 +1,6 @@
 //! Keys as text for people.
 
-use admin::keys::document::{KeyWithText, KeyWithUsage, RevokedKey, RotatedKey};
+use admin::keys::document::{KeyWithText, KeyWithUsage, RevokedKey, RevokedKeys, RotatedKey};
 use api::auth::{DayUse, KeyRecord, KeyStatus, Usage};
 use common::ids::UserId;
 use common::scope::Scope;
@@ -40,6 +40,14 @@ pub(super) fn revoked(key: &KeyRecord) -> String {
 
 pub(super) fn revoked_unread(key: &RevokedKey) -> String {
     format!("Key {} is revoked, although its row cannot be read: {AFTER_REVOCATION}", key.key_id)
+}
+
+pub(super) fn all_revoked(RevokedKeys { user_id, revoked }: &RevokedKeys) -> String {
+    if revoked.is_empty() {
+        return format!("User {user_id} had no key that was not revoked.");
+    }
+    let ids: Vec<String> = revoked.iter().map(ToString::to_string).collect();
+    format!("All keys of user {user_id} are revoked. These were not before:\n\n    {}", ids.join("\n    "))
 }
 
 pub(super) fn list(user: UserId, keys: &[KeyRecord], now: Timestamp) -> String {

@@ -9,11 +9,12 @@ use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 use aws_sdk_dynamodb::types::{ReturnValue, TransactWriteItem, Update};
 use common::backoff;
 use common::ids::KeyId;
+use common::resources::TTL;
 use common::scope::Tier;
 use common::store::{Attributes, StoreError, n, retry_conflicts, s};
 use common::timestamp::Timestamp;
 
-use crate::keys::{AdminError, CONFLICT_ATTEMPTS, KeyAdmin, Making, NewKey, check_limit, check_name};
+use crate::keys::{AdminError, CONFLICT_ATTEMPTS, KeyAdmin, Making, NewKey, Reason, check_limit, check_name};
 
 /// What changes about a key. What is `None` stays as it is.
 #[derive(Clone, Debug, Default)]
@@ -177,13 +178,18 @@ impl KeyAdmin {
         if let Some(successor) = Attributes(&stored).text(REPLACED_BY) {
             return Err(self.replaced(key_id, successor).await?);
         }
+        let place = self.place(old.user_id, Reason::Replacement).await?;
         let old_expires_at = end(&old, now, overlap);
         let (text, record) = self.fresh(like(&old))?;
         let hash = text.hash();
         let mut writes = self.puts(&hash, &record, Some(&old_hash))?;
         writes.push(self.replacement(&old_hash, &old, old_expires_at, &hash)?);
+        writes.push(place);
         let doubt = match self.make(&writes, &hash).await? {
-            Making::Made => None,
+            Making::Made => {
+                self.forget_later(key_id, Some(old.user_id)).await;
+                None
+            }
             Making::Refused => return Ok(None),
             Making::InDoubt(error) => Some(error),
         };
@@ -211,7 +217,9 @@ impl KeyAdmin {
         let mut update = Update::builder()
             .table_name(&self.table)
             .set_key(Some(hash_row(hash)))
-            .update_expression(format!("SET #replaced_by = :replaced_by, {end}"))
+            .update_expression(format!("SET #replaced_by = :replaced_by, #ttl = :ttl, {end}"))
+            .expression_attribute_names("#ttl", TTL)
+            .expression_attribute_values(":ttl", self.removal())
             .expression_attribute_names("#replaced_by", REPLACED_BY)
             .expression_attribute_values(":replaced_by", s(replaced_by.hex()))
             .expression_attribute_values(":end", value);

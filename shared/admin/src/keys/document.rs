@@ -1,9 +1,11 @@
 //! What owners and operators are shown of a key that is more or less than its record, by `marketctl --json` and by the
 //! account function.
 
+use std::collections::BTreeSet;
+
 use super::Rotated;
 use api::auth::{KeyRecord, KeyStatus, KeyText, Usage};
-use common::ids::KeyId;
+use common::ids::{KeyId, UserId};
 use common::timestamp::Timestamp;
 use serde::Serialize;
 
@@ -40,6 +42,14 @@ pub struct KeyWithUsage<'a> {
 pub struct RevokedKey {
     pub key_id: KeyId,
     status: KeyStatus,
+}
+
+/// What was revoked of a user.
+#[derive(Serialize)]
+pub struct RevokedKeys {
+    pub user_id: UserId,
+    /// The keys that were not revoked before.
+    pub revoked: BTreeSet<KeyId>,
 }
 
 impl<'a> KeyWithText<'a> {

@@ -1,22 +1,28 @@
 //! Creating, finding, changing, revoking and rotating keys.
 
+mod bounds;
 mod change;
 pub mod document;
 mod repair;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use api::auth::table::{HASH, KeyRecord, KeyStatus, PK, REPLACES, STATUS, hash_row};
 use api::auth::{KeyHash, KeyText, Usage, table};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
-use aws_sdk_dynamodb::types::{Put, ReturnValue, TransactWriteItem};
+use aws_sdk_dynamodb::types::{AttributeValue, Put, ReturnValue, TransactWriteItem};
+pub use bounds::KeyBounds;
+use bounds::{ENDED_KEPT_FOR_MILLIS, Reason};
 pub use change::{KeyUpdate, LimitChange, MAX_OVERLAP, Rotated};
+use common::backoff;
 use common::clock::Clock;
 use common::ids::{KeyId, UserId};
+use common::resources::{MAX_KEYS, TTL};
 use common::rows::{Rows, Unreadable};
 use common::scope::{Scopes, Tier};
-use common::store::{Attributes, Row, StoreError, get_row, retry_conflicts, s};
+use common::store::{Attributes, Row, StoreError, get_row, n, retry_conflicts, s, updated};
 use common::timestamp::Timestamp;
 use futures_util::future::try_join_all;
 pub use repair::{KeyFinding, KeyProblem, KeysPage};
@@ -61,6 +67,11 @@ pub enum AdminError {
     /// Somebody else changed the key at the same moment. Nothing was done.
     #[error("somebody else changed the key at the same moment; check it and try again")]
     Changed,
+    #[error("the user has {most} keys that are accepted, and may have no more; revoke one first")]
+    TooMany { most: u32 },
+    /// Nothing was done. Another key may be made after so many seconds.
+    #[error("{most} keys were made for the user today, and no more are; try again in {seconds} seconds")]
+    TooManyToday { most: u32, seconds: u32 },
     #[error("{field}: {reason}")]
     Invalid {
         field: &'static str,
@@ -83,23 +94,37 @@ pub struct KeyAdmin {
     client: Client,
     table: String,
     clock: Arc<dyn Clock>,
+    bounds: KeyBounds,
 }
 
 impl KeyAdmin {
+    /// Administers keys as an operator does, with at most [`MAX_KEYS`] live keys for each user.
     pub fn new(client: Client, table: String, clock: Arc<dyn Clock>) -> Self {
-        Self { client, table, clock }
+        Self { client, table, clock, bounds: KeyBounds::of_operator(MAX_KEYS) }
     }
 
-    /// Creates a key. This is the only time that its text is returned. The text is stored nowhere.
+    #[must_use]
+    pub fn with_bounds(self, bounds: KeyBounds) -> Self {
+        Self { bounds, ..self }
+    }
+
+    /// Creates a key, if its user has room for it. This is the only time that its text is returned. The text is stored
+    /// nowhere.
     pub async fn create(&self, new: NewKey) -> Result<(KeyText, KeyRecord), AdminError> {
         self.check(&new)?;
-        let (text, record) = self.fresh(new)?;
-        let puts = self.puts(&text.hash(), &record, None)?;
-        match self.make(&puts, &text.hash()).await? {
-            Making::Made => Ok((text, record)),
-            Making::Refused => Err(AdminError::Changed),
-            Making::InDoubt(error) => Err(error.into()),
+        for attempt in 0..CONFLICT_ATTEMPTS {
+            let place = self.place(new.user_id, Reason::New).await?;
+            let (text, record) = self.fresh(new.clone())?;
+            let mut writes = self.puts(&text.hash(), &record, None)?;
+            writes.push(place);
+            match self.make(&writes, &text.hash()).await? {
+                Making::Made => return Ok((text, record)),
+                // Somebody else made a key for this user.
+                Making::Refused => tokio::time::sleep(backoff::pause(attempt)).await,
+                Making::InDoubt(error) => return Err(error.into()),
+            }
         }
+        Err(AdminError::Changed)
     }
 
     /// Returns a user's keys, oldest first, including revoked ones. A key that cannot be read is named by its entry in
@@ -148,7 +173,53 @@ impl KeyAdmin {
         // The layout is not looked at: under a wrong hash there would be no row, and nothing would be written.
         let hash = Attributes(&finder).text(HASH).ok_or_else(|| StoreError::corrupt(HASH))?;
         let row = self.revoke_hash(hash).await?.ok_or(AdminError::Unknown(key_id))?;
-        Ok(KeyRecord::from_row(&row).ok())
+        let record = KeyRecord::from_row(&row).ok();
+        self.forget_later(key_id, record.as_ref().map(|record| record.user_id)).await;
+        Ok(record)
+    }
+
+    /// Revokes all keys of a user, also those that are made meanwhile. Returns the ids of the keys that were not revoked
+    /// before, or whose rows cannot be read.
+    pub async fn revoke_all(&self, user: UserId) -> Result<BTreeSet<KeyId>, AdminError> {
+        let mut revoked = BTreeSet::new();
+        loop {
+            let keys = self.list(user).await?;
+            let unrevoked = keys.readable.iter().filter(|key| key.status == KeyStatus::Active).map(|key| key.key_id);
+            let unreadable = keys.unreadable.iter().filter_map(Unreadable::last_id);
+            let left: Vec<KeyId> = unrevoked.chain(unreadable).filter(|key_id| !revoked.contains(key_id)).collect();
+            if left.is_empty() {
+                return Ok(revoked);
+            }
+            for key_id in left {
+                self.revoke(key_id).await?;
+                revoked.insert(key_id);
+            }
+        }
+    }
+
+    /// Has the rows that find an ended key removed along with it. If that fails they stay, and find nothing.
+    pub(super) async fn forget_later(&self, key_id: KeyId, user: Option<UserId>) {
+        let rows = [Some(table::id_row(key_id)), user.map(|user| table::user_row(user, key_id))];
+        for row in rows.into_iter().flatten() {
+            let update = self
+                .client
+                .update_item()
+                .table_name(&self.table)
+                .set_key(Some(row))
+                .update_expression("SET #ttl = :ttl")
+                .condition_expression("attribute_exists(#pk)")
+                .expression_attribute_names("#ttl", TTL)
+                .expression_attribute_names("#pk", PK)
+                .expression_attribute_values(":ttl", self.removal());
+            if let Err(error) = updated(update.send().await) {
+                tracing::warn!(%key_id, %error, "a row that finds an ended key stays");
+            }
+        }
+    }
+
+    /// Returns when the rows of a key may be removed that ends now.
+    fn removal(&self) -> AttributeValue {
+        n(self.clock.now().plus_millis(ENDED_KEPT_FOR_MILLIS).seconds())
     }
 
     /// Revokes the key with this hash. Returns its row, or `None` if there is no such key.
@@ -159,10 +230,12 @@ impl KeyAdmin {
                 .update_item()
                 .table_name(&self.table)
                 .set_key(Some(table::hash_row(hash)))
-                .update_expression("SET #status = :revoked")
+                .update_expression("SET #status = :revoked, #ttl = :ttl")
                 .condition_expression("attribute_exists(#pk)")
                 .expression_attribute_names("#pk", PK)
                 .expression_attribute_names("#status", STATUS)
+                .expression_attribute_names("#ttl", TTL)
+                .expression_attribute_values(":ttl", self.removal())
                 .expression_attribute_values(":revoked", s(KeyStatus::Revoked.as_str()))
                 .return_values(ReturnValue::AllNew);
             match update.send().await {
@@ -219,7 +292,12 @@ impl KeyAdmin {
         let mut key = record.to_row(hash);
         key.extend(replaces.map(|replaced| (REPLACES.to_owned(), s(replaced))));
         let [by_id, by_user] = finders(&hash.hex(), record.key_id, record.user_id, replaces);
-        [key, by_id, by_user].into_iter().map(|row| self.put_new(row)).collect()
+        let ttl = record.expires_at.map(|at| n(at.plus_millis(ENDED_KEPT_FOR_MILLIS).seconds()));
+        let expiring = |mut row: Row| {
+            row.extend(ttl.clone().map(|ttl| (TTL.to_owned(), ttl)));
+            row
+        };
+        [key, by_id, by_user].into_iter().map(|row| self.put_new(expiring(row))).collect()
     }
 
     fn put_new(&self, row: Row) -> Result<TransactWriteItem, StoreError> {

@@ -40,6 +40,7 @@ const LAST4: &str = "last4";
 const KEY_PARTITION: &str = "key#";
 const ID_PARTITION: &str = "id#";
 const USER_PARTITION: &str = "user#";
+const TURN_PARTITION: &str = "turn#";
 
 pub const KEY_FORMAT: Format = Format::first("key");
 /// The two rows that hold a key's hash.
@@ -172,6 +173,16 @@ pub fn user_of_partition(pk: &str) -> Option<UserId> {
 /// Returns the table key of a key's row in its user's list.
 pub fn user_row(user: UserId, key_id: KeyId) -> Row {
     place(user_partition(user), &key_id.to_string())
+}
+
+/// Returns the table key of the row that orders those who make keys for a user.
+pub fn turn_row(user: UserId) -> Row {
+    place(format!("{TURN_PARTITION}{user}"), "keys")
+}
+
+/// Returns whether the row with this partition key orders those who make keys.
+pub fn is_turn(pk: &str) -> bool {
+    pk.starts_with(TURN_PARTITION)
 }
 
 fn place(pk: String, sk: &str) -> Row {

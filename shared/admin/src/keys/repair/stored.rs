@@ -84,6 +84,9 @@ impl StoredRows {
         let mut stored = Self::default();
         for row in rows {
             let pk = Attributes(row).text(PK).unwrap_or_default();
+            if table::is_turn(pk) {
+                continue;
+            }
             let read = match table::hash_of_partition(pk) {
                 Some(hash) => StoredKey::from_row(hash, row).map(|key| stored.keys.push(key)),
                 None => StoredFinder::from_row(pk, row).map(|finder| stored.finders.push(finder)),
