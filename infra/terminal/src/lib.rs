@@ -85,10 +85,23 @@ fn aligned<const N: usize>(
     table.trim_fmt()
 }
 
-/// Puts the text on one line and replaces control characters, which could change the terminal's state.
+/// Puts the text on one line. Replaces control characters, which could change the terminal's state, and format
+/// characters (Unicode's category Cf), which are invisible or turn the order of what stands beside them around.
 pub fn printable(text: &str) -> String {
     let shown = |c: char| match c {
         c if c.is_whitespace() => ' ',
+        '\u{ad}'
+        | '\u{600}'..='\u{605}'
+        | '\u{61c}'
+        | '\u{6dd}'
+        | '\u{70f}'
+        | '\u{180e}'
+        | '\u{200b}'..='\u{200f}'
+        | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}'
+        | '\u{feff}'
+        | '\u{fff9}'..='\u{fffb}'
+        | '\u{e0000}'..='\u{e007f}' => char::REPLACEMENT_CHARACTER,
         c if c.is_control() => char::REPLACEMENT_CHARACTER,
         c => c,
     };
@@ -169,6 +182,9 @@ mod tests {
         let shown = table(["name"], [["\u{1b}[2Jgone\nwild".to_owned()]]);
         assert!(shown.contains("gone wild"));
         assert!(!shown.contains('\u{1b}'));
+        for hidden in ['\u{202e}', '\u{2066}', '\u{200b}', '\u{feff}', '\u{e0041}'] {
+            assert_eq!(printable(&format!("a{hidden}b")), "a\u{fffd}b");
+        }
     }
 
     #[test]
