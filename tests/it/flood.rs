@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use admin::keys::NewKey;
-use api::auth::{Gate, KeyText, Refusal};
+use api::auth::{Gate, KeyText, Refusal, STRANGERS_A_SECOND};
 use common::aws::{Environment, Patience};
 use common::clock::ManualClock;
 use common::scope::{Budget, Scope, Tier};
@@ -74,6 +74,32 @@ async fn a_key_that_is_refused_costs_one_write_a_second_and_no_read() {
     let stored = tests::dynamodb(&stack).scan().table_name("marketplace-keys").send().await.unwrap();
     let rows = stored.items().iter().filter(|row| row["pk"].as_s().unwrap().starts_with("key#"));
     assert_eq!(rows.count(), 2, "an unknown key has no row");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flood_of_invented_keys_is_read_and_not_written_and_lets_other_new_keys_in() {
+    let stack = Stack::new().await;
+    let (running, proxy) = stack.instance_behind_proxy().await;
+    let (known, new) = (stack.full_key().await, stack.full_key().await);
+    assert_eq!(running.client.get(&known, ME).await.status, 200);
+    running.wait(1);
+    proxy.take_calls();
+    let keys: Vec<String> = (100..200).map(invented).collect();
+    let replies = join_all(keys.iter().map(|key| running.client.get(key, ME))).await;
+    assert!(replies.iter().all(|reply| reply.status == 401));
+    let operations = proxy.take_operations();
+    let count = |name: &str| operations.iter().filter(|operation| *operation == name).count();
+    let written = usize::try_from(STRANGERS_A_SECOND).unwrap();
+    assert_eq!((count("UpdateItem"), count("GetItem")), (written, keys.len() - written));
+    for (key, calls) in
+        [(&known, vec!["UpdateItem"]), (&new, vec!["GetItem", "UpdateItem"]), (&new, vec!["UpdateItem"])]
+    {
+        assert_eq!(running.client.get(key, ME).await.status, 200);
+        assert_eq!(proxy.take_operations(), calls);
+    }
+    running.wait(1);
+    assert_eq!(running.client.get(&invented(9), ME).await.status, 401);
+    assert_eq!(proxy.take_operations(), ["UpdateItem"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use api::auth::{KeyText, STRANGERS_A_SECOND};
 use common::ids::UserId;
 use common::resources::Queue;
 use common::runtime::Worker;
@@ -57,6 +58,13 @@ async fn requests_made() -> Used {
     for path in paths.chain(others) {
         let status = running.client.get(&key, path).await.status;
         assert_eq!(status, if path == "/" { 404 } else { 200 }, "{path}");
+    }
+    // Of many keys that an instance has never admitted, it reads whether they are there.
+    for (path, _) in PATHS.iter() {
+        for number in 0..=u8::try_from(STRANGERS_A_SECOND).unwrap() {
+            let invented = KeyText::from_bits([number; 32]);
+            assert_eq!(running.client.get(invented.reveal(), path).await.status, 401, "{path}");
+        }
     }
     // Only behind an edge do the functions look for its secret.
     stack.instance_behind_edge("hush").await;

@@ -55,6 +55,15 @@ pub fn large_item(number: u32, letter: &str, version: u64) -> Value {
     item
 }
 
+/// Returns the message about an item with this many variants.
+pub fn item_with_variants(id: &str, count: u128) -> Value {
+    let mut item = item(id, "skin", None, 1);
+    let variant =
+        |number| json!({"variant_id": uuid(number), "wear": null, "stattrak": false, "market_hash_name": null});
+    item["variants"] = (100..100 + count).map(variant).collect();
+    item
+}
+
 /// Returns a listing whose id is the UUID with this number.
 pub fn listing(number: u32, price_usd: &str, created_at: &str, version: u64) -> Value {
     json!({

@@ -25,7 +25,10 @@ pub mod webhooks_cli;
 
 pub use binaries::{Program, audited_marketctl, binary, local, marketctl, metadata, packages_of};
 pub use client::{Client, HttpReply};
-pub use fixtures::{PATHS, balance, item, large_item, listing, market, marketplace, order, quote, sold_listing, uuid};
+pub use fixtures::{
+    PATHS, balance, item, item_with_variants, large_item, listing, market, marketplace, order, quote, sold_listing,
+    uuid,
+};
 pub use guides::{SettingsProgram, SignatureValidity, Verifier, Walk, Walker};
 pub use metrics::{Listener, LogLine, NAMESPACE};
 pub use privileges::{FunctionGrant, Ledger};

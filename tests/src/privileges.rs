@@ -5,7 +5,7 @@
 //!
 //! The privileges that AWS calls need.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
@@ -34,7 +34,9 @@ use aws_sdk_sqs::operation::get_queue_url::GetQueueUrlInput;
 use aws_sdk_sqs::operation::receive_message::ReceiveMessageInput;
 use aws_sdk_sqs::operation::send_message::SendMessageInput;
 use aws_sdk_sqs::operation::send_message_batch::SendMessageBatchInput;
+use common::resources::PARTITION_KEY;
 use local::host::UseObserver;
+use serde_json::Value;
 
 use crate::arn;
 use crate::template::Template;
@@ -112,6 +114,15 @@ impl Drop for Ledger {
 }
 
 impl Entries {
+    /// Records a privilege that a call needs. What the call names must be what the template's condition allows.
+    fn record_call(&self, function: &str, privilege: FunctionGrant, named: &Named) -> Result<(), String> {
+        let condition = Template::read().functions.get(function).and_then(|given| given.conditions.get(&privilege));
+        if let Some(other) = condition.and_then(|condition| named.not_allowed_by(condition)) {
+            return Err(self.refuse(format!("{function} may not name {other} in {privilege}")));
+        }
+        self.record(function, privilege)
+    }
+
     fn record(&self, function: &str, grant: FunctionGrant) -> Result<(), String> {
         let given = Template::read().functions.get(function).map(|function| &function.grants);
         if !given.is_some_and(|given| given.contains(&grant)) {
@@ -152,10 +163,52 @@ impl Intercept for CallInterceptor {
         _: &mut ConfigBag,
     ) -> Result<(), BoxError> {
         let unknown = || self.entries.refuse(format!("no privileges are listed for this call: {:?}", call.input()));
+        let named = Named::by(call);
         for privilege in needs(call).ok_or_else(unknown)? {
-            self.entries.record(self.function, privilege)?;
+            self.entries.record_call(self.function, privilege, &named)?;
         }
         Ok(())
+    }
+}
+
+/// What a call to DynamoDB names, by the keys of conditions: the partition key of its row, and attributes.
+#[derive(Default)]
+struct Named(BTreeMap<&'static str, BTreeSet<String>>);
+
+impl Named {
+    fn by(call: &SdkCall<'_>) -> Self {
+        let input = call.input();
+        let (key, names) = if let Some(update) = input.downcast_ref::<UpdateItemInput>() {
+            (update.key(), update.expression_attribute_names())
+        } else if let Some(get) = input.downcast_ref::<GetItemInput>() {
+            (get.key(), get.expression_attribute_names())
+        } else {
+            return Self::default();
+        };
+        let leading = key.and_then(|key| key.get(PARTITION_KEY)?.as_s().ok()).cloned();
+        let of_key = key.into_iter().flat_map(|key| key.keys());
+        let attributes = of_key.chain(names.into_iter().flat_map(|names| names.values())).cloned();
+        Self(
+            [("dynamodb:LeadingKeys", leading.into_iter().collect()), ("dynamodb:Attributes", attributes.collect())]
+                .into(),
+        )
+    }
+
+    /// Returns a name that a condition does not allow, if there is one.
+    fn not_allowed_by(&self, condition: &Value) -> Option<&String> {
+        let allowed = condition["ForAllValues:StringLike"].as_object().into_iter().flatten();
+        let mut others = allowed.flat_map(|(key, patterns)| {
+            let is_allowed = |name: &&String| {
+                patterns.as_array().unwrap().iter().filter_map(Value::as_str).any(|pattern| {
+                    match pattern.split_once('*') {
+                        Some((start, _)) => name.starts_with(start),
+                        None => name.as_str() == pattern,
+                    }
+                })
+            };
+            self.0.get(key.as_str()).into_iter().flatten().filter(move |name| !is_allowed(name))
+        });
+        others.next()
     }
 }
 

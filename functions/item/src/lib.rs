@@ -9,12 +9,13 @@ use common::aws::{Missing, Patience};
 use common::ids::ItemId;
 use common::paging::ItemInclude;
 use common::preflight;
-use common::records::{IncludedPrices, PublicItemDetail, PublicVariant};
+use common::records::{IncludedPrices, PublicItemDetail};
 use common::runtime::Service;
-use common::store::StoreError;
 use market::{Market, PriceReader};
 
 const INCLUDE: &str = "include";
+/// For how many variants a token pays the prices. Each variant is a read of its own.
+const PRICED_BY_A_TOKEN: usize = 25;
 
 pub struct Item {
     market: Market,
@@ -50,21 +51,29 @@ impl Endpoint for Item {
         };
         let mut item = found.ok_or(ApiError::ItemNotFound(id))?;
         if include == Some(ItemInclude::Prices) {
-            self.add_prices(&mut item.variants).await?;
+            for variant in &mut item.variants {
+                variant.prices = Some(IncludedPrices(None));
+            }
         }
         Ok(item)
     }
-}
 
-impl Item {
-    /// Adds the prices of each variant. Only the item says which variants it has, so they are read after it.
-    async fn add_prices(&self, variants: &mut [PublicVariant]) -> Result<(), StoreError> {
-        let ids = variants.iter().map(|variant| variant.variant_id).collect();
-        let prices = self.prices.prices_of_all(ids).await?;
-        for (variant, prices) in variants.iter_mut().zip(prices) {
+    fn surcharge(item: &PublicItemDetail) -> u32 {
+        let priced = item.variants.iter().filter(|variant| variant.prices.is_some()).count();
+        u32::try_from(priced.div_ceil(PRICED_BY_A_TOKEN).saturating_sub(1)).unwrap_or(u32::MAX)
+    }
+
+    /// Reads the prices that are wanted. Only the item says which variants it has, so they are read after it.
+    async fn complete(&self, mut item: PublicItemDetail) -> Result<PublicItemDetail, ApiError> {
+        let wanted = item.variants.iter().filter(|variant| variant.prices.is_some());
+        let ids: Vec<_> = wanted.map(|variant| variant.variant_id).collect();
+        if ids.is_empty() {
+            return Ok(item);
+        }
+        for (variant, prices) in item.variants.iter_mut().zip(self.prices.prices_of_all(ids).await?) {
             variant.prices = Some(IncludedPrices(prices));
         }
-        Ok(())
+        Ok(item)
     }
 }
 

@@ -19,6 +19,7 @@ use common::store::StoreError;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, Method};
 use serde::Serialize;
+use tokio::time::error::Elapsed;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::auth::{Gate, Grant, KeyHash, KeyRecord, KeyText, Rate, Refused};
@@ -47,6 +48,16 @@ pub trait Endpoint: Send + Sync + 'static {
         caller: Self::Caller,
         input: Self::Input,
     ) -> impl Future<Output = Result<Self::Output, ApiError>> + Send;
+
+    /// Returns how many tokens the answer takes beside the first. They are taken before it is completed.
+    fn surcharge(_: &Self::Output) -> u32 {
+        0
+    }
+
+    /// Completes the answer by what is read only once all its tokens are taken.
+    fn complete(&self, output: Self::Output) -> impl Future<Output = Result<Self::Output, ApiError>> + Send {
+        async { Ok(output) }
+    }
 
     /// Returns what the headers of an answer say about the state that it was made from.
     fn state(_: &Self::Output) -> State {
@@ -222,8 +233,9 @@ impl<E: Endpoint> Api<E> {
                 read = &mut ahead, if read_ahead.is_none() => read_ahead = Some(read),
             }
         };
-        let too_late = |_| Refused::without_budget(StoreError::Unavailable(late("key write")).into(), self.clock.now());
-        let grant = verdict.map_err(too_late)??;
+        let too_late =
+            |_: Elapsed| Refused::without_budget(StoreError::Unavailable(late("key write")).into(), self.clock.now());
+        let mut grant = verdict.map_err(too_late)??;
         let input = match input {
             Ok(input) => input,
             Err(problems) => return Ok((grant, Err(ApiError::Invalid(problems)))),
@@ -246,7 +258,18 @@ impl<E: Endpoint> Api<E> {
             }
         };
         let (outcome, ()) = tokio::join!(read, clean_up);
-        Ok((grant, outcome))
+        let output = match outcome {
+            Ok(output) => output,
+            Err(error) => return Ok((grant, Err(error))),
+        };
+        // A key's own limit may be lower than what the answer takes. Then it takes all of it.
+        let more = E::surcharge(&output).min(grant.rate.limit.saturating_sub(1));
+        if more > 0 {
+            let taken = timeout_at(deadline, self.gate.take_more(key, Self::BUDGET, grant.rate.limit, more)).await;
+            grant = taken.map_err(too_late)??;
+        }
+        let completed = timeout_at(deadline, self.endpoint.complete(output)).await;
+        Ok((grant, completed.unwrap_or_else(|_| Err(ApiError::Unavailable(late("read"))))))
     }
 
     async fn read(&self, caller: E::Caller, input: E::Input, deadline: Instant) -> Result<E::Output, ApiError> {

@@ -12,7 +12,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use http::header::{
     ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderMap, HeaderName, HeaderValue,
-    IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, RETRY_AFTER, VARY, WWW_AUTHENTICATE,
+    IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, RETRY_AFTER, STRICT_TRANSPORT_SECURITY, VARY, WWW_AUTHENTICATE,
 };
 use httpdate::{fmt_http_date, parse_http_date};
 use serde::{Serialize, Serializer};
@@ -39,6 +39,10 @@ const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 const SERVICE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// The scheme of the client's request, which API Gateway sets.
+const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+/// A year (RFC 6797). A client that came by https once comes back by nothing else.
+const ONLY_HTTPS: HeaderValue = HeaderValue::from_static("max-age=31536000");
 /// The methods that every route takes.
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD");
 
@@ -90,6 +94,9 @@ pub fn respond(event: &GatewayEvent, outcome: Result<Reply, ApiError>, rate: Rat
     }
     if let Some(budget) = budget.filter(|_| rate.known) {
         add_rate_limit(headers, budget, rate);
+    }
+    if event.headers.get(FORWARDED_PROTO).is_some_and(|scheme| scheme == "https") {
+        headers.insert(STRICT_TRANSPORT_SECURITY, ONLY_HTTPS);
     }
     if let Some(id) = event.request_context.request_id.as_deref().and_then(|id| HeaderValue::from_str(id).ok()) {
         headers.insert(REQUEST_ID, id);
@@ -311,6 +318,19 @@ mod tests {
 
     fn accepting(value: &'static str) -> bool {
         accepts_gzip(&HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static(value))]))
+    }
+
+    #[test]
+    fn only_who_came_by_https_is_told_to_come_back_by_it() {
+        for (scheme, told) in [(Some("https"), Some("max-age=31536000")), (Some("http"), None), (None, None)] {
+            let mut event = GatewayEvent::default();
+            event.headers.extend(scheme.map(|scheme| (FORWARDED_PROTO, HeaderValue::from_static(scheme))));
+            for outcome in [Err(ApiError::KeyMissing), Err(ApiError::RouteNotFound)] {
+                let response = respond(&event, outcome, Rate::none(Timestamp::from_millis(0)), None);
+                let header = response.headers.get(STRICT_TRANSPORT_SECURITY).map(|value| value.to_str().unwrap());
+                assert_eq!(header, told, "{scheme:?}");
+            }
+        }
     }
 
     #[test]

@@ -204,7 +204,7 @@ async fn every_answer_but_403_takes_one_token() {
     assert_eq!(send("GET", "/v1/public/listings", &[]).await, (403, LIMIT));
     assert_eq!(send("GET", "/v1/public/listings", &[]).await, (403, LIMIT));
     assert_eq!(send("GET", PATH, &[]).await, (200, LIMIT - 6));
-    // Prices that are included take no token of their own.
+    // The prices of a few variants take no token of their own.
     let item = &format!("/v1/public/items/{}?include=prices", target.word());
     assert_eq!(send("GET", item, &[]).await, (200, LIMIT - 7));
 }

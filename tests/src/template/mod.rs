@@ -140,6 +140,8 @@ pub struct Function {
     pub properties: Value,
     /// Its environment variables and its privileges.
     pub grants: BTreeSet<FunctionGrant>,
+    /// The conditions of privileges that have any.
+    pub(crate) conditions: BTreeMap<FunctionGrant, Value>,
 }
 
 impl Function {
@@ -153,8 +155,15 @@ impl Function {
         let variables = properties["Environment"]["Variables"].as_object().into_iter().flat_map(|all| all.keys());
         let policies = properties["Policies"].as_array().into_iter().flatten();
         let statements = policies.flat_map(|policy| policy["Statement"].as_array().expect("statements, not names"));
-        let grants = variables.cloned().map(FunctionGrant::Variable).chain(statements.flat_map(privileges)).collect();
-        (name, Self { properties, grants })
+        let mut grants: BTreeSet<_> = variables.cloned().map(FunctionGrant::Variable).collect();
+        let mut conditions = BTreeMap::new();
+        for (statement, privilege) in statements.flat_map(|one| privileges(one).into_iter().map(move |it| (one, it))) {
+            if let Some(condition) = statement.get("Condition") {
+                conditions.insert(privilege.clone(), condition.clone());
+            }
+            grants.insert(privilege);
+        }
+        (name, Self { properties, grants, conditions })
     }
 
     /// Returns the events in its own properties that trigger it.
@@ -183,8 +192,11 @@ fn privileges(statement: &Value) -> Vec<FunctionGrant> {
     if statement["Effect"] == json!("Deny") {
         return Vec::new();
     }
-    let known = ["Action", "Effect", "Resource"];
-    assert!(statement.as_object().unwrap().keys().eq(known) && statement["Effect"] == json!("Allow"), "{statement}");
+    let is_known = |name: &String| ["Action", "Condition", "Effect", "Resource"].contains(&name.as_str());
+    assert!(
+        statement.as_object().unwrap().keys().all(is_known) && statement["Effect"] == json!("Allow"),
+        "{statement}"
+    );
     let all = |name: &str| statement[name].as_array().cloned().unwrap_or_else(|| vec![statement[name].clone()]);
     let resources = all("Resource");
     let actions = all("Action").into_iter();

@@ -113,9 +113,18 @@ pub(super) struct TokenRequest {
     pub(super) now: Timestamp,
     /// Random. The row keeps it, so that a repeated attempt is recognised.
     pub(super) request: [u8; 16],
+    /// How many tokens it takes: one, or further ones for a request that has taken its first.
+    pub(super) tokens: u32,
 }
 
 impl TokenRequest {
+    pub(super) fn new(budget: Budget, now: Timestamp, tokens: u32) -> Result<Self, Refused> {
+        let mut request = [0; 16];
+        getrandom::fill(&mut request)
+            .map_err(|error| Refused::without_budget(StoreError::Defect(error.to_string()).into(), now))?;
+        Ok(Self { budget, now, request, tokens })
+    }
+
     /// Completes the update that takes a token if key, scope and bucket allow it.
     pub(super) fn take(&self, update: UpdateItemFluentBuilder) -> UpdateItemFluentBuilder {
         let minute = self.now.minute();
@@ -176,6 +185,28 @@ impl TokenRequest {
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
     }
 
+    /// Completes the update that takes further tokens for a request of a key with this limit. The write of its first
+    /// token has removed the counters of past minutes.
+    pub(super) fn take_more(&self, update: UpdateItemFluentBuilder, limit: u32) -> UpdateItemFluentBuilder {
+        let minute = self.now.minute();
+        let condition = "#status = :active AND attribute_not_exists(#ahead) AND #request <> :request \
+             AND (attribute_not_exists(#used) OR #used <= :most)";
+        update
+            .update_expression("SET #used = if_not_exists(#used, :zero) + :tokens, #request = :request")
+            .condition_expression(condition)
+            .expression_attribute_names("#used", counter(self.budget, minute))
+            .expression_attribute_names("#ahead", counter(self.budget, minute + 2))
+            .expression_attribute_names("#status", STATUS)
+            .expression_attribute_names("#request", LAST_REQUEST)
+            .expression_attribute_values(":zero", n(0))
+            .expression_attribute_values(":tokens", n(self.tokens))
+            .expression_attribute_values(":most", n(limit.saturating_sub(self.tokens)))
+            .expression_attribute_values(":request", b(self.request))
+            .expression_attribute_values(":active", s(KeyStatus::Active.as_str()))
+            .return_values(ReturnValue::AllNew)
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
+    }
+
     /// Returns the grant for a token that was taken. `row` is the row after the write.
     pub(super) fn granted(&self, row: &Row) -> Result<Grant, StoreError> {
         let key = KeyRecord::from_row(row)?;
@@ -205,7 +236,7 @@ impl TokenRequest {
         }
         let reason = if read.number::<u32>(&counter(self.budget, self.now.minute() + 2)).is_some() {
             StoreError::Unavailable("this host's clock is more than a minute behind".to_owned()).into()
-        } else if rate.remaining == 0 {
+        } else if rate.remaining < self.tokens {
             Refusal::BudgetSpent { budget: self.budget, limit: key.limit, retry_after: rate.reset }
         } else {
             StoreError::Unavailable("the key write was refused for no visible reason".to_owned()).into()
@@ -299,7 +330,8 @@ mod tests {
         const MAX_EXPRESSION_BYTES: usize = 4_096;
         let client = Client::from_conf(Config::builder().behavior_version(BehaviorVersion::latest()).build());
         for budget in Scope::ALL.map(Budget::Scope).into_iter().chain([Budget::Me]) {
-            let attempt = TokenRequest { budget, now: Timestamp::from_millis(1_795_176_000_000), request: [0; 16] };
+            let attempt =
+                TokenRequest { budget, now: Timestamp::from_millis(1_795_176_000_000), request: [0; 16], tokens: 1 };
             let update = attempt.take(client.update_item());
             for expression in [update.get_update_expression(), update.get_condition_expression()] {
                 let bytes = expression.as_ref().unwrap().len();

@@ -8,6 +8,7 @@ use std::time::Duration;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
+use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 use common::aws::{Missing, Patience};
 use common::clock::{Clock, Moment};
 use common::ids::UserId;
@@ -62,43 +63,75 @@ impl Gate {
         if let Some(refused) = self.memory.refusal(&key_use, now) {
             return Err(refused);
         }
-        let mut request = [0; 16];
-        getrandom::fill(&mut request)
-            .map_err(|error| Refused::without_budget(StoreError::Defect(error.to_string()).into(), now))?;
-        let attempt = TokenRequest { budget, now, request };
-        let outcome = retry_conflicts(CONFLICT_ATTEMPTS, || self.write(key, &attempt)).await;
-        let verdict = outcome.unwrap_or_else(|error| Err(Refused::without_budget(error.into(), now)));
+        let verdict = self.decide(&key_use, now).await;
         self.memory.remember(key_use, now, &verdict);
         verdict
     }
 
+    async fn decide(&self, (key, budget): &KeyUse, now: Timestamp) -> Result<Grant, Refused> {
+        let failed = |error: StoreError| Refused::without_budget(error.into(), now);
+        if !self.memory.may_write(&(*key, *budget)) && !self.is_there(key).await.map_err(failed)? {
+            return Err(Refused::without_budget(Refusal::KeyInvalid, now));
+        }
+        let attempt = TokenRequest::new(*budget, now, 1)?;
+        self.attempt(&attempt, || attempt.take(self.update(key))).await
+    }
+
+    /// Takes further tokens for a request that was admitted, from the budget of a key with this limit. If there are too
+    /// few, none is taken.
+    pub async fn take_more(&self, key: &KeyHash, budget: Budget, limit: u32, tokens: u32) -> Result<Grant, Refused> {
+        let attempt = TokenRequest::new(budget, self.clock.now(), tokens)?;
+        self.attempt(&attempt, || attempt.take_more(self.update(key), limit)).await
+    }
+
     /// Removes stale counters. If the call fails, a later one removes them.
     pub async fn clean_up(&self, key: &KeyHash, stale: &[String]) {
-        let update = self.client.update_item().table_name(&self.table).set_key(Some(table::key_row(key)));
-        if let Err(error) = clean_up(update, stale).send().await {
+        if let Err(error) = clean_up(self.update(key), stale).send().await {
             tracing::warn!(error = %StoreError::from(error), "stale counters stay until the next clean-up");
         }
     }
 
-    async fn write(&self, key: &KeyHash, attempt: &TokenRequest) -> Result<Result<Grant, Refused>, StoreError> {
-        let update = self.client.update_item().table_name(&self.table).set_key(Some(table::key_row(key)));
-        match attempt.take(update).send().await {
-            Ok(taken) => {
-                let row = taken.attributes().ok_or_else(|| StoreError::corrupt("no attributes returned"))?;
-                Ok(Ok(attempt.granted(row)?))
+    /// Returns whether there is such a key, revoked or not.
+    async fn is_there(&self, key: &KeyHash) -> Result<bool, StoreError> {
+        let get = self.client.get_item().table_name(&self.table).set_key(Some(table::key_row(key)));
+        let get = get.consistent_read(true).projection_expression("#pk").expression_attribute_names("#pk", table::PK);
+        Ok(get.send().await?.item.is_some())
+    }
+
+    fn update(&self, key: &KeyHash) -> UpdateItemFluentBuilder {
+        self.client.update_item().table_name(&self.table).set_key(Some(table::key_row(key)))
+    }
+
+    /// Sends the write of an attempt, again if the key is being changed at the same moment.
+    async fn attempt(
+        &self,
+        attempt: &TokenRequest,
+        write: impl Fn() -> UpdateItemFluentBuilder,
+    ) -> Result<Grant, Refused> {
+        let outcome = retry_conflicts(CONFLICT_ATTEMPTS, || async {
+            match write().send().await {
+                Ok(taken) => {
+                    let row = taken.attributes().ok_or_else(|| StoreError::corrupt("no attributes returned"))?;
+                    Ok(Ok(attempt.granted(row)?))
+                }
+                Err(SdkError::ServiceError(error)) => match error.err() {
+                    UpdateItemError::ConditionalCheckFailedException(failed) => Ok(attempt.refused(failed.item())),
+                    _ => Err(SdkError::ServiceError(error).into()),
+                },
+                Err(error) => Err(error.into()),
             }
-            Err(SdkError::ServiceError(error)) => match error.err() {
-                UpdateItemError::ConditionalCheckFailedException(failed) => Ok(attempt.refused(failed.item())),
-                _ => Err(SdkError::ServiceError(error).into()),
-            },
-            Err(error) => Err(error.into()),
-        }
+        });
+        outcome.await.unwrap_or_else(|error| Err(Refused::without_budget(error.into(), attempt.now)))
     }
 }
 
 /// How long an instance repeats a refusal without asking the table. Otherwise each request of a client that keeps asking
 /// would be a write, and could use up the write capacity of one row.
 const REPEAT_REFUSAL_FOR: Duration = Duration::from_secs(1);
+/// How many writes a second an instance makes for keys that it has never admitted. Beyond these it first reads whether
+/// there is such a key, which costs a fifth of the write. So a flood of invented keys, whose checksum anybody can compute,
+/// takes no write capacity, and a key that is new to the instance waits for one more round trip.
+pub const STRANGERS_A_SECOND: u32 = 20;
 /// How many entries each memory of an instance may have. A full one forgets the entry that was not used for longest.
 const MAX_REMEMBERED: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
 
@@ -112,6 +145,8 @@ struct Memory {
     users: Mutex<LruCache<KeyUse, UserId>>,
     refusals: Mutex<LruCache<KeyUse, RememberedRefusal>>,
     turns: Mutex<LruCache<KeyUse, Arc<tokio::sync::Mutex<()>>>>,
+    /// When a second began, and the writes in it for keys that were never admitted.
+    strangers: Mutex<Option<(Moment, u32)>>,
 }
 
 struct RememberedRefusal {
@@ -127,6 +162,7 @@ impl Memory {
             users: Mutex::new(LruCache::sparse(MAX_REMEMBERED)),
             refusals: Mutex::new(LruCache::sparse(MAX_REMEMBERED)),
             turns: Mutex::new(LruCache::sparse(MAX_REMEMBERED)),
+            strangers: Mutex::new(None),
         }
     }
 
@@ -147,6 +183,26 @@ impl Memory {
         let turn = turn.lock_owned().await;
         // The key may have been admitted while this request waited. Then those behind it need not wait either.
         self.user(key_use).is_none().then_some(turn)
+    }
+
+    /// Returns whether the table may be asked by a write: for a key that was admitted always, for others a few times a
+    /// second.
+    fn may_write(&self, key_use: &KeyUse) -> bool {
+        if self.user(key_use).is_some() {
+            return true;
+        }
+        let mut strangers = lock(&self.strangers);
+        let written = match &*strangers {
+            Some((began, written)) if began.is_within(Duration::from_secs(1), &*self.clock) => *written,
+            _ => {
+                *strangers = Some((Moment::now(&*self.clock), 0));
+                0
+            }
+        };
+        if let Some((_, count)) = &mut *strangers {
+            *count = written.saturating_add(1);
+        }
+        written < STRANGERS_A_SECOND
     }
 
     /// Returns the refusal to repeat at `now`, if there is one.

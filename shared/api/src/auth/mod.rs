@@ -7,7 +7,7 @@ mod text;
 mod usage;
 
 pub use bucket::{Grant, Rate, Refusal, Refused};
-pub use gate::Gate;
+pub use gate::{Gate, STRANGERS_A_SECOND};
 pub use table::{KeyRecord, KeyStatus};
 pub use text::{KeyHash, KeyText, KeyTextError};
 pub use usage::{DayUse, Usage};
