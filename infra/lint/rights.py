@@ -28,9 +28,10 @@ def main() -> None:
     settings = yaml.safe_load(Path(settings).read_text())
     delivered = [Path(path) for path in templates if not Path(path).name.startswith(BY_HAND)]
     deployed = [json.loads(path.read_text()) for path in delivered]
-    # The pipeline gives the service a boundary, so the service makes none.
+    # The pipeline gives the service a boundary and a role for CodeDeploy, so the service makes neither.
     made = (resource for template in deployed for resource in template["Resources"].values())
-    resources = [resource for resource in made if resource.get("Condition") != "MakesBoundary"]
+    given = ("MakesBoundary", "MakesCodeDeployRole")
+    resources = [resource for resource in made if resource.get("Condition") not in given]
     handlers = needs({resource["Type"] for resource in resources}, settings["also"])
     listed = {action for actions in handlers.values() for action in actions}
     # A handler reads every property that its type has, whether or not a template sets it.

@@ -131,6 +131,7 @@ fn every_parameter_in_a_functions_properties_is_one_of_those_that_make_new_versi
         // It is part of the role.
         "PermissionsBoundary",
         // They are part of the alias or of its deployment.
+        "CodeDeployRole",
         "ProvisionedConcurrency",
         "Rollout",
     ];
