@@ -299,10 +299,10 @@ fn on_objects(operation: &str, bucket: Option<&str>) -> Needs {
     vec![FunctionGrant::privilege(format!("s3:{operation}"), objects)]
 }
 
-/// Versions of all functions are one resource of a policy.
+/// The versions of a function are one resource of a policy.
 fn on_function(name: &str) -> Needs {
-    let is_version = name.strip_prefix(&arn::function("marketplace-")).is_some_and(|named| named.contains(':'));
-    let resource = arn::function(if is_version { "marketplace-*:*" } else { name });
+    let version = name.strip_prefix(&arn::function("")).and_then(|named| named.split_once(':'));
+    let resource = version.map_or_else(|| arn::function(name), |(function, _)| arn::function(&format!("{function}:*")));
     vec![FunctionGrant::privilege("lambda:InvokeFunction", resource)]
 }
 
