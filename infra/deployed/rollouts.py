@@ -5,6 +5,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from samcli.lib.utils.hash import dir_checksum
+
 import cloud
 from deployment import SERVICE, Deployment
 from steps import ROOT, Failed
@@ -16,14 +18,26 @@ SHIFTED = "10% of the requests"
 
 
 def deploy_good_version(deployment: Deployment) -> None:
-    """The hook accepts the new version. It gets a tenth of the requests for a while, then all."""
+    """The hook accepts the new version. It gets a tenth of the requests for a while, then all.
+
+    Something else has taken the place of its package.
+    """
     with replaced(PROGRAM.read_bytes() + b"\n"), deployment.client().steady():
+        take_place(deployment)
         told = log_of(lambda: deployment.deploy("--service-only"))
     assert_told(told, [r"the hook reported Succeeded", SHIFTED, r"had .*", "100% of the requests"])
     shares = re.search(r"had (\d+) of (\d+)", told[2])
     new, total = map(int, shares.groups())
     if not 0 < new <= total / 5:
         raise Failed(f"the new version had {new} of {total} requests instead of a tenth")
+
+
+def take_place(deployment: Deployment) -> None:
+    """Puts something else where sam is going to put the package, as another stack's deployment might."""
+    client = deployment.aws("s3")
+    names = (bucket["Name"] for bucket in client.list_buckets()["Buckets"])
+    bucket = next(name for name in names if name.startswith("aws-sam-cli-managed-default-"))
+    client.put_object(Bucket=bucket, Key=f"{SERVICE}/{dir_checksum(str(PROGRAM.parent))}", Body=b"no package")
 
 
 def refuse_broken_version(deployment: Deployment) -> None:

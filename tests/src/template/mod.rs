@@ -8,8 +8,10 @@ use std::sync::OnceLock;
 
 use common::metrics::{Metric, Publishers};
 use common::resources::{Resources, Table};
+use local::environment::ACCOUNT_ID;
 use serde_json::{Value, json};
 
+use crate::arn;
 use crate::privileges::FunctionGrant;
 
 use values::{Values, parse, text};
@@ -192,11 +194,13 @@ fn privileges(statement: &Value) -> Vec<FunctionGrant> {
     if statement["Effect"] == json!("Deny") {
         return Vec::new();
     }
+    // All accounts share the names of buckets.
+    let is_on_bucket = statement["Resource"].as_str().is_some_and(|on| on.starts_with(&arn::bucket("")));
+    let own = json!({"StringEquals": {"aws:ResourceAccount": ACCOUNT_ID}});
+    assert!(!is_on_bucket || statement["Condition"] == own, "{statement}");
     let is_known = |name: &String| ["Action", "Condition", "Effect", "Resource"].contains(&name.as_str());
-    assert!(
-        statement.as_object().unwrap().keys().all(is_known) && statement["Effect"] == json!("Allow"),
-        "{statement}"
-    );
+    let is_read = statement.as_object().unwrap().keys().all(is_known);
+    assert!(is_read && statement["Effect"] == json!("Allow"), "{statement}");
     let all = |name: &str| statement[name].as_array().cloned().unwrap_or_else(|| vec![statement[name].clone()]);
     let resources = all("Resource");
     let actions = all("Action").into_iter();
