@@ -131,4 +131,5 @@ def compare(name: str, allowed: set[str], needed: set[str]) -> list[str]:
     return missing + [f"policy.yaml: {name} allows {one}, which nothing needs" for one in stale(allowed, needed)]
 
 
-main()
+if __name__ == "__main__":
+    main()
