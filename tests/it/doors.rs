@@ -3,10 +3,12 @@
 
 use std::fs;
 
+use http::StatusCode;
 use local::aws::AwsSide;
+use local::server::{Server, plain};
 use tests::{Client, Stack};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpStream};
 
 /// Sends a call to S3 whose path stays as it is, and returns the status. Nobody checks the signature.
 async fn call_s3(aws: &AwsSide, method: &str, path: &str) -> u16 {
@@ -76,6 +78,21 @@ const SENDERS: [(&[(&str, &str)], u16); 10] = [
     (&[("origin", "https://example.com")], 403),
     (&[("origin", "null")], 403),
 ];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_port_of_all_addresses_knows_the_pages_of_this_machine_from_those_of_others() {
+    let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
+    let server = Server::start_for_this_machine(listener, async |_| plain(StatusCode::OK, "")).unwrap();
+    let client = Client::new(&format!("http://127.0.0.1:{}", server.address.port()));
+    for (host, origin, status) in [
+        ("192.168.1.7:8080", "http://192.168.1.7:8080", 200),
+        ("192.168.1.7:8080", "http://localhost:3000", 200),
+        ("192.168.1.7:8080", "http://203.0.113.9", 403),
+        ("rebound.example.com", "http://rebound.example.com", 421),
+    ] {
+        assert_eq!(client.send("GET", "/", &[("host", host), ("origin", origin)]).await.status, status, "{origin}");
+    }
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn both_ports_refuse_the_pages_of_other_sites() {

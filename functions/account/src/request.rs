@@ -101,8 +101,11 @@ impl Request {
             return Err(CommandError::invalid("version", format!("must be {VERSION}")));
         }
         let Envelope { user_id, command, parameters, actor, .. } = read(event)?;
-        if actor.as_ref().is_some_and(|actor| actor.is_empty() || actor.len() > MAX_ACTOR_BYTES) {
-            return Err(CommandError::invalid("actor", format!("must have 1 to {MAX_ACTOR_BYTES} bytes")));
+        let is_fit =
+            |actor: &String| (1..=MAX_ACTOR_BYTES).contains(&actor.len()) && !actor.chars().any(char::is_control);
+        if !actor.as_ref().is_none_or(is_fit) {
+            let rule = format!("must have 1 to {MAX_ACTOR_BYTES} bytes and no control characters");
+            return Err(CommandError::invalid("actor", rule));
         }
         Ok(Self { user_id, command, parameters: Value::Object(parameters), actor })
     }

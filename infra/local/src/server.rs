@@ -4,7 +4,7 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use bytes::Bytes;
 use http::header::{HOST, ORIGIN};
@@ -130,13 +130,14 @@ where
 /// to our address sends that name as `Host`, any other page its name as `Origin`.
 fn refusal<B>(request: &Request<B>, listen: IpAddr) -> Option<Response<Body>> {
     let host = header(request, HOST.as_str()).parse::<Authority>();
-    if !host.is_ok_and(|host| is_ours(host.host(), listen)) {
+    let Some(host) = host.ok().filter(|host| is_ours(host.host(), listen)) else {
         let text = "Only localhost, loopback addresses and the address of --listen are served here.\n";
         return Some(plain(StatusCode::MISDIRECTED_REQUEST, text));
-    }
+    };
     if request.headers().contains_key(ORIGIN) {
         let origin = header(request, ORIGIN.as_str()).parse::<Uri>();
-        if !origin.is_ok_and(|origin| origin.host().is_some_and(|host| is_ours(host, listen))) {
+        let is_local = |page: &str| page == host.host() || is_ours(page, Ipv4Addr::LOCALHOST.into());
+        if !origin.is_ok_and(|origin| origin.host().is_some_and(is_local)) {
             return Some(plain(StatusCode::FORBIDDEN, "Pages of other sites are not served here.\n"));
         }
     }
@@ -163,7 +164,7 @@ pub(crate) fn full(body: impl Into<Bytes>) -> Body {
 }
 
 /// Answers with text.
-pub(crate) fn plain(status: StatusCode, text: &str) -> Response<Body> {
+pub fn plain(status: StatusCode, text: &str) -> Response<Body> {
     let mut response = Response::new(full(text.to_owned()));
     *response.status_mut() = status;
     response

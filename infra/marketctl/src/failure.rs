@@ -12,7 +12,7 @@ use common::rotation::RotationError;
 use common::rows::Unreadable;
 use serde::Serialize;
 use serde_json::{Value, json};
-use terminal::{NotPrinted, Output, printable};
+use terminal::{NotPrinted, Output, escaped, printable};
 
 /// The most details shown as text. The JSON output has all of them.
 const MAX_DETAILS_SHOWN: usize = 20;
@@ -91,7 +91,7 @@ impl CommandFailure {
     pub(crate) fn print(&self, output: Output) -> ExitCode {
         let text = match output {
             Output::Text => self.text(),
-            Output::Json => self.document().to_string(),
+            Output::Json => escaped(&self.document().to_string()),
         };
         // If standard error is closed, the exit code still reports the failure.
         let _ = writeln!(io::stderr(), "{text}");

@@ -40,7 +40,7 @@ impl Output {
     pub fn print<D: Serialize>(self, document: &D, text: impl FnOnce(&D) -> String) -> Result<(), NotPrinted> {
         let result = match self {
             Self::Text => text(document),
-            Self::Json => serde_json::to_string(document).map_err(io::Error::from)?,
+            Self::Json => escaped(&serde_json::to_string(document).map_err(io::Error::from)?),
         };
         let mut stdout = io::stdout().lock();
         writeln!(stdout, "{result}")?;
@@ -61,6 +61,12 @@ impl Output {
             Self::Json => self.print(document, |_| String::new()),
         }
     }
+}
+
+/// Escapes the control characters that JSON does not, DEL and C1 (U+007F to U+009F). Some terminals obey them.
+pub fn escaped(json: &str) -> String {
+    let shown = |c: char| if c.is_control() { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() };
+    if json.contains(char::is_control) { json.chars().map(shown).collect() } else { json.to_owned() }
 }
 
 /// Formats rows under a header, with aligned columns.
@@ -185,6 +191,14 @@ mod tests {
         for hidden in ['\u{202e}', '\u{2066}', '\u{200b}', '\u{feff}', '\u{e0041}'] {
             assert_eq!(printable(&format!("a{hidden}b")), "a\u{fffd}b");
         }
+    }
+
+    #[test]
+    fn json_has_no_control_characters_and_means_the_same() {
+        let name = "\u{9b}2J\u{7f}ü\n";
+        let text = escaped(&serde_json::to_string(name).unwrap());
+        assert!(!text.chars().any(char::is_control), "{text}");
+        assert_eq!(serde_json::from_str::<String>(&text).unwrap(), name);
     }
 
     #[test]

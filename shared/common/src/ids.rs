@@ -148,8 +148,9 @@ fn bounded(text: &str, max: usize) -> bool {
 
 text_id! {
     /// An item's identifier, fit for a URL path.
-    ItemId("1 to 128 of A-Z a-z 0-9 . _ ~ -", |t| {
-        bounded(t, 128) && t.bytes().all(|b| b.is_ascii_alphanumeric() || b"._~-".contains(&b))
+    ItemId("1 to 128 of A-Z a-z 0-9 . _ ~ -, but not . or ..", |t| {
+        // Clients take these for steps up and down the path.
+        bounded(t, 128) && ![".", ".."].contains(&t) && t.bytes().all(|b| b.is_ascii_alphanumeric() || b"._~-".contains(&b))
     });
     /// An item's kind (`skin`, `sticker`, …); the list is open-ended.
     ItemKind("1 to 32 of a-z 0-9 _", word);

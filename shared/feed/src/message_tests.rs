@@ -217,3 +217,23 @@ fn optional_fields_may_be_absent() {
     let Message::Item(item, 1) = parse(&item.to_string(), now()).unwrap() else { panic!() };
     assert_eq!((item.item.name, item.variants.len()), (None, 0));
 }
+
+#[test]
+fn a_refusal_quotes_little_of_its_message() {
+    let long = "x".repeat(MAX_MESSAGE_BYTES / 2);
+    let mut unknown = examples()[0].clone();
+    unknown[&long] = json!(1);
+    for message in [with(0, "/version", json!(long)), unknown, with(0, "/key", json!(long))] {
+        let Rejection { field, reason, others } = refusal(&message);
+        let quoted = others.iter().map(|other| other.field.len() + other.reason.len()).sum::<usize>();
+        assert!(field.len() + reason.len() + quoted <= 1_024, "{}", &reason[..200]);
+    }
+}
+
+#[test]
+fn an_item_has_no_id_that_clients_take_for_a_step_in_a_path() {
+    for (id, is_allowed) in [(".", false), ("..", false), ("...", true), (".a", true)] {
+        let item = json!({"type": "item", "id": id, "kind": "case", "version": 1});
+        assert_eq!(parse(&item.to_string(), now()).is_ok(), is_allowed, "{id}");
+    }
+}

@@ -18,6 +18,8 @@ use common::event::EventKind;
 const MAX_OTHERS: usize = 31;
 /// No more bad fields than this are named.
 const MAX_NAMED: usize = 32;
+/// Fields and reasons quote what the message has, so they are cut after so many characters.
+const MAX_QUOTED_CHARS: usize = 256;
 /// No more entries of a list are looked at than this. No list may have more.
 const MAX_ENTRIES: usize = 1_000;
 const UUID: &str = "6f9619ff-8b86-d011-b42d-00c04fc964ff";
@@ -47,7 +49,8 @@ pub struct BadField {
 
 impl Rejection {
     pub fn new(field: &str, reason: impl Into<String>) -> Self {
-        Self { field: field.to_owned(), reason: reason.into(), others: Vec::new() }
+        let BadField { field, reason } = BadField::new(field, &reason.into());
+        Self { field, reason, others: Vec::new() }
     }
 
     /// Adds those of the fields that the rejection does not name yet.
@@ -61,6 +64,13 @@ impl Rejection {
             }
         }
         self
+    }
+}
+
+impl BadField {
+    fn new(field: &str, reason: &str) -> Self {
+        let cut = |text: &str| text.chars().take(MAX_QUOTED_CHARS).collect();
+        Self { field: cut(field), reason: cut(reason) }
     }
 }
 
@@ -180,7 +190,7 @@ impl Search<'_> {
             return;
         }
         if let Err(Rejection { reason, .. }) = (self.check)(&message.to_string()) {
-            self.found.push(BadField { field: path.to_owned(), reason });
+            self.found.push(BadField::new(path, &reason));
         }
     }
 }

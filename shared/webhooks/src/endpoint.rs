@@ -12,9 +12,12 @@ use common::timestamp::{DAY_MILLIS, Timestamp};
 /// The largest number of endpoints that an account may have (specification 6.11.1).
 pub const MAX_ENDPOINTS: u32 = 10;
 
-/// How often in a minute an endpoint may be tested or get another URL, both together. Each has a request sent to an
-/// address that somebody chose.
+/// How many trials an endpoint may have in a minute. A trial lets somebody have a request sent to an address of his
+/// choice: a test, a test that is sent again, or another URL.
 pub const MAX_TRIALS_A_MINUTE: u32 = 5;
+/// How many trials an account may have in a minute, with all its endpoints. Adding an endpoint is one, too, so that
+/// removing it does not begin anew.
+pub const MAX_TRIALS_OF_ACCOUNT: u32 = 20;
 
 /// A URL to which an account wants its events delivered, and what belongs to it.
 #[derive(Clone, PartialEq, Eq)]

@@ -279,6 +279,33 @@ async fn a_removal_says_whether_more_is_to_end() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_account_has_twenty_trials_a_minute_however_it_makes_them() {
+    let settings = Settings::new().await;
+    let add = json!({"url": URL, "events": ["listing.sold"]});
+    let mut left = 20;
+    while left > 10 {
+        let id = settings.endpoint().await;
+        let tested = settings.done(CommandName::EndpointsTest, json!({"endpoint_id": id})).await;
+        assert_eq!(settings.code(CommandName::DeliveriesResend, &tested).await, "", "{left}");
+        settings.done(CommandName::EndpointsRemove, json!({"endpoint_id": id})).await;
+        left -= 3;
+    }
+    let id = settings.endpoint().await;
+    for _ in 1..left {
+        settings.done(CommandName::EndpointsAdd, add.clone()).await;
+    }
+    for (command, parameters) in [
+        (CommandName::EndpointsAdd, add),
+        (CommandName::EndpointsTest, json!({"endpoint_id": id})),
+        (CommandName::EndpointsUpdate, json!({"endpoint_id": id, "url": format!("{URL}/other")})),
+    ] {
+        assert_eq!(settings.code(command, &parameters).await, "rate_limited", "{command}");
+    }
+    settings.stack.clock.advance(Duration::from_mins(1));
+    settings.done(CommandName::EndpointsTest, json!({"endpoint_id": id})).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_endpoint_is_tested_and_moved_five_times_a_minute_at_most() {
     let settings = Settings::new().await;
     let (id, other) = (settings.endpoint().await, settings.endpoint().await);

@@ -37,6 +37,7 @@ async fn the_envelope_is_strict() {
         ("parameters", json!([])),
         ("actor", json!("")),
         ("actor", json!("x".repeat(129))),
+        ("actor", json!("a\u{9b}b")),
         ("users", json!([])),
     ] {
         let mut bad = good.clone();
@@ -68,6 +69,7 @@ async fn parameters_are_strict_and_rules_name_the_member() {
         (CommandName::KeysCreate, json!({"scopes": ["catalog:read"], "tier": "pro"}), "tier"),
         (CommandName::KeysCreate, json!({"scopes": ["catalog:read"], "limit": 9}), "limit"),
         (CommandName::KeysCreate, json!({"scopes": ["catalog:read"], "name": ""}), "name"),
+        (CommandName::KeysCreate, json!({"scopes": ["catalog:read"], "name": "a\nb"}), "name"),
         (CommandName::KeysCreate, json!({"scopes": ["catalog:read"], "expires_at": "soon"}), "expires_at"),
         (
             CommandName::KeysCreate,

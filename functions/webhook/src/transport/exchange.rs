@@ -144,7 +144,8 @@ pub enum PostError {
     /// The first line or a header of the answer is malformed.
     #[error("the answer is not HTTP/1.1")]
     NotHttp,
-    /// The answer's head is longer than 32 KB or has more than 100 headers.
+    /// The answer's head is longer than 32 KB or has more than 100 headers, or more than 32 informational answers come
+    /// before it.
     #[error("the answer's head is too long")]
     HeadTooLong,
 }

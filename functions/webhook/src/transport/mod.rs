@@ -5,12 +5,15 @@ mod connect;
 mod exchange;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
 use common::clock::{Clock, SystemClock};
 use http::{HeaderMap, Method, Request, Response};
 use hyper::body::Incoming;
+use hyper::ext::on_informational;
+use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 use webhooks::guard::{EndpointUrl, Policy};
 
@@ -22,6 +25,10 @@ pub use exchange::{PostError, TlsFailure, Written};
 /// How long a receiver has for its answer (specification 6.7.1). The time runs from the look-up of its host name to the
 /// last byte of the answer's head (specification 6.7.2).
 pub const DEADLINE: Duration = Duration::from_secs(10);
+
+/// How many informational answers (1xx) may come before the answer. A receiver that sends them without end would keep the
+/// instance busy for as long as the deadline.
+const MAX_INFORMATIONAL: usize = 32;
 
 /// A pooled client for POSTs to endpoints. Clones share the pool.
 ///
@@ -106,6 +113,16 @@ impl Transport {
         *request.method_mut() = Method::POST;
         *request.uri_mut() = url.uri().clone();
         *request.headers_mut() = headers;
-        Ok(self.pool.client().request(request).await?)
+        let too_many = Arc::new(Notify::new());
+        let (told, seen) = (Arc::clone(&too_many), AtomicUsize::new(0));
+        on_informational(&mut request, move |_| {
+            if seen.fetch_add(1, Ordering::Relaxed) == MAX_INFORMATIONAL {
+                told.notify_one();
+            }
+        });
+        tokio::select! {
+            answer = self.pool.client().request(request) => Ok(answer?),
+            () = too_many.notified() => Err(PostError::HeadTooLong),
+        }
     }
 }

@@ -268,7 +268,13 @@ async fn an_answer_that_is_not_http_is_a_failure() {
 
 #[tokio::test]
 async fn an_endless_head_is_not_read_to_the_end() {
-    for piece in ["x: y\r\n", "x", "a-header-of-some-length: with a value of some length, which goes on\r\n"] {
+    for (start, piece) in [
+        ("HTTP/1.1 200 OK\r\n", "x: y\r\n"),
+        ("HTTP/1.1 200 OK\r\n", "x"),
+        ("HTTP/1.1 200 OK\r\n", "a-header-of-some-length: with a value of some length, which goes on\r\n"),
+        ("", "HTTP/1.1 103 Early Hints\r\n\r\n"),
+        ("", "HTTP/1.1 100 Continue\r\n\r\n"),
+    ] {
         let written = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&written);
         let chunk = piece.repeat(1_000);
@@ -277,7 +283,7 @@ async fn an_endless_head_is_not_read_to_the_end() {
             Box::pin(async move {
                 SockRef::from(&stream).set_send_buffer_size(16 * 1_024)?;
                 read_request(&mut stream).await?;
-                stream.write_all(b"HTTP/1.1 200 OK\r\n").await?;
+                stream.write_all(start.as_bytes()).await?;
                 loop {
                     stream.write_all(chunk.as_bytes()).await?;
                     count.fetch_add(chunk.len(), Ordering::SeqCst);

@@ -96,12 +96,20 @@ impl AwsSide {
 pub fn open_tables(data: Option<&Path>) -> io::Result<Database> {
     let opened = match data {
         Some(folder) => {
-            std::fs::create_dir_all(folder)?;
+            private_folder(folder)?;
             Database::new(&folder.join("dynamodb.sqlite3").to_string_lossy())
         }
         None => Database::memory(),
     };
     opened.map_err(|error| io::Error::other(format!("cannot open the tables: {error}")))
+}
+
+/// Makes a folder that other users of the machine cannot look into.
+fn private_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(folder)
 }
 
 /// Removes expired items, again and again: the embedded DynamoDB does not do so by itself.

@@ -363,8 +363,12 @@ impl KeyAdmin {
 }
 
 fn check_name(name: Option<&str>) -> Result<(), AdminError> {
-    if name.is_some_and(|name| name.is_empty() || name.len() > MAX_NAME_BYTES) {
-        return Err(AdminError::Invalid { field: "name", reason: "must have 1 to 128 bytes" });
+    let is_fit = |name: &str| (1..=MAX_NAME_BYTES).contains(&name.len()) && !name.chars().any(char::is_control);
+    if !name.is_none_or(is_fit) {
+        return Err(AdminError::Invalid {
+            field: "name",
+            reason: "must have 1 to 128 bytes and no control characters",
+        });
     }
     Ok(())
 }

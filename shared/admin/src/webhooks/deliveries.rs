@@ -7,7 +7,6 @@ use common::event::EventKind;
 use common::ids::{DeliveryId, EndpointId, EventId, UserId};
 use common::timestamp::{DAY_MILLIS, Timestamp};
 use webhooks::delivery::{Delivery, MAX_ROUNDS, Progress, Status, Token, at_once, resend};
-use webhooks::endpoint::WebhookEndpoint;
 use webhooks::store::{DeliveryCursor, DeliveryFilter, DeliveryList, Span, StepOutcome};
 use webhooks::{body, delivery_id};
 
@@ -66,7 +65,7 @@ impl WebhookAdmin {
         if !endpoint.is_on() {
             return Err(WebhookAdminError::Disabled(id));
         }
-        self.count_trial(&endpoint).await?;
+        self.count_trial(endpoint.account_id, Some(id)).await?;
         let event = event.or_else(|| endpoint.events.first().copied()).unwrap_or(EventKind::ALL[0]);
         let now = self.clock.now();
         let delivery_id = delivery_id(EventId::from(Uuid::new_v4()), id);
@@ -85,10 +84,14 @@ impl WebhookAdmin {
         self.call(&delivery).await
     }
 
-    /// Refuses to go on if the endpoint was tested, or got another URL, too often in this minute.
-    pub(super) async fn count_trial(&self, endpoint: &WebhookEndpoint) -> Result<(), WebhookAdminError> {
+    /// Refuses to go on if the account, or the endpoint, had too many trials in this minute.
+    pub(super) async fn count_trial(
+        &self,
+        account: UserId,
+        endpoint: Option<EndpointId>,
+    ) -> Result<(), WebhookAdminError> {
         let now = self.clock.now();
-        if self.store.count_trial(endpoint.account_id, endpoint.id, now).await? {
+        if self.store.count_trial(account, endpoint, now).await? {
             return Ok(());
         }
         // If it was removed meanwhile, that is said when it is tried again.
@@ -101,6 +104,9 @@ impl WebhookAdmin {
     pub async fn resend(&self, id: DeliveryId) -> Result<DeliveryId, WebhookAdminError> {
         let seen = self.delivery(id).await?;
         self.require_on(seen.account_id, seen.endpoint_id).await?;
+        if seen.is_test {
+            self.count_trial(seen.account_id, Some(seen.endpoint_id)).await?;
+        }
         let now = self.clock.now();
         self.store.call_drain_by(seen.account_id, now, now).await?;
         self.begin_round(&seen).await?;

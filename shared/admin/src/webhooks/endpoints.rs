@@ -33,6 +33,7 @@ impl WebhookAdmin {
     pub async fn add(&self, new: NewEndpoint) -> Result<(WebhookEndpoint, EndpointSecret), WebhookAdminError> {
         check_events(&new.events)?;
         let url = self.checked_url(&new.url).await?;
+        self.count_trial(new.user_id, None).await?;
         let id = EndpointId::from(uuid::Uuid::new_v4());
         let secret = fresh_secret()?;
         let sealed = self.keyring.seal(id, &secret).await?;
@@ -154,7 +155,7 @@ impl WebhookAdmin {
             None => None,
         };
         if url.as_ref().is_some_and(|url| url.as_str() != seen.url) {
-            self.count_trial(&seen).await?;
+            self.count_trial(seen.account_id, Some(id)).await?;
         }
         let is_changed =
             self.store.update_endpoint(&seen, url.as_ref().map(EndpointUrl::as_str), events.as_ref()).await?;

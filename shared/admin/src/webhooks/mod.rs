@@ -22,7 +22,7 @@ pub use recovery::{Recoverable, Recovery, RecoveryProgress, Selection, Survey};
 use thiserror::Error;
 use webhooks::Drains;
 use webhooks::delivery::MAX_ROUNDS;
-use webhooks::endpoint::{MAX_ENDPOINTS, MAX_TRIALS_A_MINUTE, WebhookEndpoint};
+use webhooks::endpoint::{MAX_ENDPOINTS, MAX_TRIALS_A_MINUTE, MAX_TRIALS_OF_ACCOUNT, WebhookEndpoint};
 use webhooks::guard::{Policy, Resolve};
 use webhooks::secrets::{KeyringAccessError, KeyringCache};
 pub use webhooks::store::Removal;
@@ -77,9 +77,9 @@ pub enum WebhookAdminError {
     /// The delivery's endpoint was removed.
     #[error("endpoint {0} was removed")]
     Removed(EndpointId),
-    /// The endpoint was tested, or got another URL, as often as it may in a minute.
+    /// The endpoint or its account had as many trials as it may have in a minute.
     #[error(
-        "an endpoint is tested and gets another URL at most {MAX_TRIALS_A_MINUTE} times in a minute; try again in {seconds} seconds"
+        "an endpoint is tested and gets another URL at most {MAX_TRIALS_A_MINUTE} times in a minute, and all of an account, with new ones, {MAX_TRIALS_OF_ACCOUNT} times; try again in {seconds} seconds"
     )]
     TooManyTrials { seconds: u32 },
     /// An attempt is being made, so no new round can begin.

@@ -10,9 +10,11 @@ use super::table::{
 };
 use super::{WebhookStore, table};
 use crate::endpoint::{
-    DisabledReason, Endpoints, MAX_TRIALS_A_MINUTE, Switch, UnreadableEndpoint, Warning, WebhookEndpoint,
+    DisabledReason, Endpoints, MAX_TRIALS_A_MINUTE, MAX_TRIALS_OF_ACCOUNT, Switch, UnreadableEndpoint, Warning,
+    WebhookEndpoint,
 };
 use crate::notice::{About, DisabledNotice};
+use common::change::Change;
 use common::event::EventKind;
 use common::ids::{EndpointId, UserId};
 use common::rotation::Secrets;
@@ -107,23 +109,38 @@ impl WebhookStore {
         self.change(&change).await
     }
 
-    /// Counts a test or another URL of an endpoint. Returns whether there may be one more in this minute. There may not if
-    /// the endpoint was removed.
-    pub async fn count_trial(&self, account: UserId, id: EndpointId, now: Timestamp) -> Result<bool, StoreError> {
-        let change =
-            table::endpoint_change(account, id).value(":minute", n(now.seconds().div_euclid(60))).value(":one", n(1));
+    /// Counts a trial of an account, and of the endpoint that it is about. Returns whether there may be one more in this
+    /// minute. There may not if the endpoint was removed.
+    pub async fn count_trial(
+        &self,
+        account: UserId,
+        endpoint: Option<EndpointId>,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        if let Some(id) = endpoint
+            && !self.count_in(&table::endpoint_change(account, id), "#e.", MAX_TRIALS_A_MINUTE, now).await?
+        {
+            return Ok(false);
+        }
+        self.count_in(&table::change(table::account(account)), "", MAX_TRIALS_OF_ACCOUNT, now).await
+    }
+
+    /// Counts a trial in the attributes that lie below `place`. Returns whether there may be one more in this minute.
+    async fn count_in(&self, row: &Change, place: &str, most: u32, now: Timestamp) -> Result<bool, StoreError> {
+        let [minute, trials] = [format!("{place}#trial_minute"), format!("{place}#trials")];
+        let change = row.clone().value(":minute", n(now.seconds().div_euclid(60))).value(":one", n(1));
         let first = change
             .clone()
-            .update("SET #e.#trial_minute = :minute, #e.#trials = :one")
-            .when("attribute_not_exists(#e.#trial_minute) OR #e.#trial_minute < :minute");
+            .update(format!("SET {minute} = :minute, {trials} = :one"))
+            .when(&format!("attribute_not_exists({minute}) OR {minute} < :minute"));
         if self.change(&first).await? {
             return Ok(true);
         }
         // A host whose clock is ahead may have begun the next minute already.
         let more = change
-            .update("SET #e.#trials = #e.#trials + :one")
-            .when("#e.#trial_minute >= :minute AND #e.#trials < :most")
-            .value(":most", n(MAX_TRIALS_A_MINUTE));
+            .update(format!("SET {trials} = {trials} + :one"))
+            .when(&format!("{minute} >= :minute AND {trials} < :most"))
+            .value(":most", n(most));
         self.change(&more).await
     }
 

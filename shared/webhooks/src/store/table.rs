@@ -47,7 +47,7 @@ pub(super) const PROMPT: &str = "prompt";
 pub(super) const WARNING: &str = "warning";
 pub(super) const WARNED_AT: &str = "at";
 pub(super) const IS_OVER: &str = "is_over";
-/// The minute in which the endpoint was last tested or got another URL, and how often in that minute. Absent if never.
+/// Of an endpoint, and of its account: the minute of the last trial, and how many there were in it. Absent if none.
 pub(super) const TRIAL_MINUTE: &str = "trial_minute";
 pub(super) const TRIALS: &str = "trials";
 /// How many warnings there were before it in its epoch. Absent if it is 0.
