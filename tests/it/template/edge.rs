@@ -88,6 +88,23 @@ fn an_api_with_a_host_name_of_its_own_has_no_other() {
 }
 
 #[test]
+fn the_edge_has_a_name_of_its_own_for_the_api_and_no_addresses_that_the_firewall_cannot_count() {
+    assert_eq!(distribution()["IPV6Enabled"], false);
+    let origin = Template::with_parameters(&[
+        ("OriginName", "o-5f2c.example.com"),
+        ("CertificateArn", "arn:aws:acm:us-east-1:000000000000:certificate/0"),
+        ("OriginSecret", "edge"),
+        ("Alarms", "off"),
+    ]);
+    assert_eq!(origin.resources("AWS::Serverless::HttpApi")["Api"]["Properties"]["DisableExecuteApiEndpoint"], true);
+    assert_eq!(origin.objections(), [""; 0]);
+    let without = Template::with_parameters(&[("Alarms", "off"), ("OriginSecret", "edge")]);
+    assert_eq!(without.objections().len(), 1, "{:?}", without.objections());
+    let domains = origin.resources("AWS::ApiGatewayV2::DomainName");
+    assert_eq!(domains["OriginDomain"]["Properties"]["DomainName"], "o-5f2c.example.com");
+}
+
+#[test]
 fn the_firewall_refuses_in_the_error_envelope() {
     let firewall = edge_resource("Firewall");
     let rate = &firewall["Rules"][0]["Action"]["Block"]["CustomResponse"];

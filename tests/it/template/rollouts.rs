@@ -125,6 +125,7 @@ fn every_parameter_in_a_functions_properties_is_one_of_those_that_make_new_versi
         "ReplicaMemory",
         "CompactMemory",
         "RebuildReadUnits",
+        "MaxKeysPerUser",
         "WebhookSubnetIds",
         "WebhookSecurityGroupIds",
         "OriginSecret",

@@ -36,6 +36,7 @@ impl Values<'_> {
             "Fn::Join" => json!(self.joined(text(&argument[0]), &argument[1])),
             "Fn::Equals" => json!(self.evaluated(&argument[0]) == self.evaluated(&argument[1])),
             "Fn::EachMemberEquals" => json!(self.is_only(&argument[0], &argument[1])),
+            "Fn::Or" => json!(argument.as_array().unwrap().iter().any(|one| self.evaluated(one) == json!(true))),
             "Fn::Not" => json!(self.evaluated(&argument[0]) == json!(false)),
             "Fn::Select" => self.selected(&argument[0], &argument[1]),
             "Fn::If" => {
