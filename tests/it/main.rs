@@ -40,6 +40,7 @@ mod simulation;
 mod slow_transactions;
 mod template;
 mod walkers;
+mod walls;
 mod webhook_bench;
 mod webhook_steps;
 mod webhooks;

@@ -81,7 +81,7 @@ impl Scene {
     }
 
     /// Runs the hook. Returns what it reports, and how many invocations it took.
-    async fn reported(&self, answer: impl FnMut(usize) -> Fault + Send + 'static) -> (String, usize) {
+    pub(crate) async fn reported(&self, answer: impl FnMut(usize) -> Fault + Send + 'static) -> (String, usize) {
         self.run(WAITS, answer).await;
         let calls = self.proxy.take_calls();
         (report(&calls), AwsCall::count(&calls, "Invoke"))

@@ -85,6 +85,8 @@ pub struct Ledger(Arc<Entries>);
 struct Entries {
     used: Mutex<BTreeSet<(String, FunctionGrant)>>,
     refusals: Mutex<BTreeSet<String>>,
+    /// The text that makes a call panic that has it.
+    panics_about: Mutex<Option<String>>,
 }
 
 /// Intercepts the AWS calls of one function.
@@ -98,6 +100,11 @@ impl Ledger {
     /// Returns the observer that writes into this ledger.
     pub fn observer(&self) -> Arc<dyn UseObserver> {
         Arc::clone(&self.0) as _
+    }
+
+    /// Lets every call to AWS panic from now on that has this text, or none.
+    pub fn panic_about(&self, text: Option<&str>) {
+        *self.0.panics_about.lock().unwrap() = text.map(str::to_owned);
     }
 
     /// Returns what the functions have used so far, by function.
@@ -163,6 +170,8 @@ impl Intercept for CallInterceptor {
         _: &mut ConfigBag,
     ) -> Result<(), BoxError> {
         let unknown = || self.entries.refuse(format!("no privileges are listed for this call: {:?}", call.input()));
+        let panics_about = self.entries.panics_about.lock().unwrap().clone();
+        assert!(!panics_about.is_some_and(|text| format!("{:?}", call.input()).contains(&text)), "as the test wants");
         let named = Named::by(call);
         for privilege in needs(call).ok_or_else(unknown)? {
             self.entries.record_call(self.function, privilege, &named)?;

@@ -11,7 +11,7 @@ use common::metrics::{MEMORY_VARIABLE, Meter, Metric};
 use common::preflight;
 use common::records::{PublicItem, PublicListing};
 use common::resources::REBUILD_READ_UNITS_VARIABLE;
-use common::runtime::{Error, Service, Worker, names_no_rule};
+use common::runtime::{Error, Service, Worker, names_no_rule, within_wall};
 use common::store::StoreError;
 use market::Log;
 use market::Standing;
@@ -95,16 +95,21 @@ impl Compact {
     }
 }
 
+/// A part of a run has panicked, which the log says. The run fails, after that of the other stream.
+fn panicked<T>() -> Result<T, StoreError> {
+    Err(StoreError::Defect("a compaction panicked".to_owned()))
+}
+
 /// Compacts a stream and logs one line about it. `behind` is the metric for the changes that lie behind the base.
 async fn compact_and_log<R: Columnar>(
     meter: &Meter,
     behind: Metric,
     compaction: &Compaction<R>,
 ) -> Result<(), StoreError> {
-    let standing = compaction.standing().await;
+    let standing = within_wall(Box::pin(compaction.standing())).await.unwrap_or_else(panicked);
     let found = standing.as_ref().ok().map(Standing::behind);
     let outcome = match standing {
-        Ok(standing) => compaction.run_from(standing).await,
+        Ok(standing) => within_wall(Box::pin(compaction.run_from(standing))).await.unwrap_or_else(panicked),
         Err(error) => Err(error),
     };
     let mut line = meter.line(match &outcome {

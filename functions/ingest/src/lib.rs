@@ -21,7 +21,7 @@ use common::aws::{Missing, Patience};
 use common::clock::Clock;
 use common::metrics::Meter;
 use common::preflight;
-use common::queues::{MessageCopy, UnsentCopy, send_copies};
+use common::queues::{MessageCopy, UnsentCopy, in_walls, send_copies};
 use common::resources::Queue;
 use common::runtime::{Error, Service, Worker};
 use feed::{Applier, Message, Stores, parse};
@@ -74,18 +74,7 @@ impl Worker for Ingest {
     type Response = SqsBatchResponse;
 
     async fn work(&self, event: SqsEvent) -> Result<SqsBatchResponse, Error> {
-        let records = event.records;
-        let outcomes = self.apply(&records).boxed().await;
-        let outcomes = self.outbox.settle(&records, outcomes).boxed().await;
-        outcome::log(&self.meter, &records, &outcomes);
-        let failed = records.iter().zip(outcomes).filter(|(_, outcome)| matches!(outcome, MessageOutcome::Failed(_)));
-        // A set, because SQS may deliver a message twice in a batch. SQS always gives an id. Without one, Lambda would
-        // take the whole batch as failed.
-        let failed: BTreeSet<String> =
-            failed.map(|(record, _)| record.message_id.clone().unwrap_or_default()).collect();
-        let mut response = SqsBatchResponse::default();
-        response.set_failures(failed);
-        Ok(response)
+        Ok(in_walls(&self.meter, &event.records, |records| self.handle(records).boxed()).await)
     }
 
     async fn warm_up(&self) -> Result<(), String> {
@@ -94,6 +83,20 @@ impl Worker for Ingest {
 }
 
 impl Ingest {
+    async fn handle(&self, records: &[SqsMessage]) -> SqsBatchResponse {
+        let outcomes = self.apply(records).boxed().await;
+        let outcomes = self.outbox.settle(records, outcomes).boxed().await;
+        outcome::log(&self.meter, records, &outcomes);
+        let failed = records.iter().zip(outcomes).filter(|(_, outcome)| matches!(outcome, MessageOutcome::Failed(_)));
+        // A set, because SQS may deliver a message twice in a batch. SQS always gives an id. Without one, Lambda would
+        // take the whole batch as failed.
+        let failed: BTreeSet<String> =
+            failed.map(|(record, _)| record.message_id.clone().unwrap_or_default()).collect();
+        let mut response = SqsBatchResponse::default();
+        response.set_failures(failed);
+        response
+    }
+
     async fn apply(&self, records: &[SqsMessage]) -> Vec<MessageOutcome> {
         let now = self.clock.now();
         let mut outcomes =

@@ -17,7 +17,7 @@ use common::aws::{Missing, Patience};
 use common::backoff::equal_jitter;
 use common::logging::FUNCTION_VARIABLE;
 use common::resources::{BASE_BUCKET_VARIABLE, PRETRAFFIC_TIMEOUT, Resources};
-use common::runtime::{Error, Service, Worker};
+use common::runtime::{Error, Service, Worker, within_wall};
 pub use deployment::HookEvent;
 use deployment::{Deployments, Direction};
 use inventory::{CheckedResource, Clients};
@@ -98,9 +98,11 @@ impl Worker for Pretraffic {
             Direction::Over => tracing::info!("the deployment is over"),
             Direction::Back => self.report(&event, &Verdict::Passed).await?,
             Direction::Forward => {
-                let verdict = timeout(self.limit, Box::pin(self.verdict())).await;
+                let verdict = within_wall(timeout(self.limit, Box::pin(self.verdict()))).await;
                 let late = |_| Verdict::Failed(vec![format!("not all versions answered within {:?}", self.limit)]);
-                self.report(&event, &verdict.unwrap_or_else(late)).await?;
+                // Otherwise CodeDeploy would wait for an hour.
+                let panicked = || Ok(Verdict::Failed(vec!["the hook panicked".to_owned()]));
+                self.report(&event, &verdict.unwrap_or_else(panicked).unwrap_or_else(late)).await?;
             }
         }
         Ok(())

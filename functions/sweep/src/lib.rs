@@ -12,7 +12,7 @@ use common::clock::Clock;
 use common::metrics::{Meter, Metric};
 use common::resources::{Queue, SWEEP_PERIOD};
 use common::rows::Unreadable;
-use common::runtime::{Error, Service, Worker, names_no_rule};
+use common::runtime::{Error, Service, Worker, names_no_rule, within_wall};
 use common::store::StoreError;
 use common::timestamp::Timestamp;
 use futures_util::future::join_all;
@@ -100,9 +100,10 @@ impl Sweep {
                     return steps;
                 }
             };
-            let mut done = stream::iter(rows).map(|row| self.sweep_row(row)).buffer_unordered(CONCURRENCY);
+            let walled = |row| within_wall(self.sweep_row(row));
+            let mut done = stream::iter(rows).map(walled).buffer_unordered(CONCURRENCY);
             while let Some(step) = done.next().await {
-                steps.push(step);
+                steps.push(step.unwrap_or_else(|| Err(StoreError::Defect("a row panicked".to_owned()))));
             }
             from = next;
             if from.is_none() {

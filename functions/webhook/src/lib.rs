@@ -21,8 +21,10 @@ use common::aws::{Missing, Patience};
 use common::clock::Clock;
 use common::metrics::Meter;
 use common::preflight;
+use common::queues::in_walls;
 use common::resources::Queue;
 use common::runtime::{Error, Service, Worker};
+use futures_util::FutureExt;
 use webhooks::delivery::Lane;
 use webhooks::promptness::Promptness;
 use webhooks::secrets::KeyringCache;
@@ -86,6 +88,6 @@ impl Worker for Webhook {
     type Response = SqsBatchResponse;
 
     async fn work(&self, event: SqsEvent) -> Result<SqsBatchResponse, Error> {
-        Ok(self.handle(&event.records).await)
+        Ok(in_walls(&self.meter, &event.records, |records| self.handle(records).boxed()).await)
     }
 }

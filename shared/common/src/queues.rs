@@ -1,17 +1,19 @@
 //! The way to SQS: a client, the URLs of the queues that a function uses, their check before its first event, the
 //! batches that SQS accepts in one call, and copies of received messages.
 
+use aws_lambda_events::sqs::{SqsBatchResponse, SqsMessage};
 pub use aws_sdk_sqs::Client;
 use aws_sdk_sqs::error::BuildError;
 use aws_sdk_sqs::types::builders::SendMessageBatchRequestEntryBuilder;
 use aws_sdk_sqs::types::{MessageAttributeValue, QueueAttributeName, SendMessageBatchRequestEntry};
 use futures_util::FutureExt;
-use futures_util::future::join_all;
+use futures_util::future::{BoxFuture, join_all};
 
 use crate::aws::{Environment, Missing, Patience};
+use crate::metrics::{Meter, Metric};
 use crate::preflight::{ProbeFuture, ResourceKind};
 use crate::resources::Queue;
-use crate::runtime::Service;
+use crate::runtime::{Service, within_wall};
 use crate::store::explain;
 
 /// The longest delay of a message that SQS allows, in seconds.
@@ -48,6 +50,33 @@ pub fn name(url: &str) -> &str {
 pub fn probe(client: &Client, url: &str) -> ProbeFuture {
     let attributes = client.get_queue_attributes().queue_url(url).attribute_names(QueueAttributeName::QueueArn);
     async move { Ok(attributes.send().await.map(drop)?) }.boxed()
+}
+
+/// Handles a batch of messages. If that panics, handles each message by itself, as if it had come again: so a panic
+/// costs only the message that causes it. That one has failed, stays in its queue, and counts as a defect.
+pub async fn in_walls<'r>(
+    meter: &Meter,
+    records: &'r [SqsMessage],
+    handle: impl Fn(&'r [SqsMessage]) -> BoxFuture<'r, SqsBatchResponse>,
+) -> SqsBatchResponse {
+    if let Some(response) = within_wall(handle(records)).await {
+        return response;
+    }
+    let each = join_all(records.iter().map(|record| within_wall(handle(std::slice::from_ref(record))))).await;
+    let mut response = SqsBatchResponse::default();
+    for (record, handled) in records.iter().zip(each) {
+        if let Some(handled) = handled {
+            response.batch_item_failures.extend(handled.batch_item_failures);
+        } else {
+            // SQS always gives an id. Without one, Lambda would take the whole batch as failed.
+            response.add_failure(record.message_id.clone().unwrap_or_default());
+            let mut line = meter.line("a message panicked");
+            line.known("message_id", record.message_id.as_deref());
+            line.count(Metric::Defects, 1);
+            line.log(true);
+        }
+    }
+    response
 }
 
 /// The longest attribute, in characters. It is enough for a person to read, and leaves room for the body within the

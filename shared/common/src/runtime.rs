@@ -2,6 +2,7 @@
 //! function is built from a [`Service`], which notes every resource that it asks for. So no resource is left unchecked.
 
 use std::cell::{OnceCell, RefCell};
+use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -36,6 +37,12 @@ pub trait Worker: Send + Sync + 'static {
     fn warm_up(&self) -> impl Future<Output = Result<(), String>> + Send {
         async { Ok(()) }
     }
+}
+
+/// Does a part of an invocation's work. Returns `None` if it panicked, which the panic hook has logged. Without this, a
+/// panic ends the invocation, and what the other parts were doing.
+pub async fn within_wall<T>(part: impl Future<Output = T>) -> Option<T> {
+    AssertUnwindSafe(part).catch_unwind().await.ok()
 }
 
 /// Returns whether the event of a schedule names no rule. No rule has sent such an event, so nothing is to be done.

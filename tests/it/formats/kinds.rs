@@ -49,11 +49,15 @@ const fn kind(
     RowKind { name, table, starts, sk: None, layout_in: "", about }
 }
 
-pub(super) static KINDS: [RowKind; 21] = [
+pub(super) static KINDS: [RowKind; 22] = [
     RowKind { layout_in: KEYS_LAYOUTS, ..kind("key", KEYS, &["key#"], KEY) },
     RowKind {
         layout_in: KEYS_LAYOUTS,
         ..kind("key-finder", KEYS, &["id#", "user#"], "The rows that find a key by its id and by its user.")
+    },
+    RowKind {
+        layout_in: KEYS_LAYOUTS,
+        ..kind("key-turn", KEYS, &["turn#"], "Orders those who make keys for a user. It counts those of a day.")
     },
     RowKind {
         sk: Some("head"),

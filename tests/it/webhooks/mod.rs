@@ -79,7 +79,7 @@ impl Scene {
     }
 
     /// Makes a scene of another account in the same stack with the same receiver.
-    async fn other(&self, user: u128) -> Self {
+    pub(crate) async fn other(&self, user: u128) -> Self {
         Self::on(Arc::clone(&self.stack), Arc::clone(&self.receiver), user).await
     }
 

@@ -5,14 +5,12 @@
 //! the list, and the transaction that makes a key requires that it is still the same. So two that list at the same
 //! time cannot both take the last place.
 
-use api::auth::table::{self, KeyRecord, PK};
+use api::auth::table::{self, DAY, MADE, PK, TURN};
 use aws_sdk_dynamodb::types::{TransactWriteItem, Update};
 use common::ids::UserId;
 use common::resources::TTL;
-use common::store::{Attributes, Row, StoreError, get_row, n};
+use common::store::{Attributes, Row, StoreError, n};
 use common::timestamp::{DAY_MILLIS, Timestamp};
-
-use super::{AdminError, KeyAdmin};
 
 /// How long the rows of a key stay after it was revoked or replaced, or has expired: two days longer than
 /// point-in-time recovery reaches back, because a restore reads from them what was revoked since.
@@ -22,12 +20,12 @@ pub(super) const ENDED_KEPT_FOR_MILLIS: i64 = 37 * DAY_MILLIS;
 #[derive(Clone, Copy, Debug)]
 pub struct KeyBounds {
     /// The most live keys beside which another one is made, plus one.
-    live: u32,
+    pub(super) live: u32,
     /// The same for the replacement of a key, because the old one may be accepted for a while.
-    live_while_replacing: u32,
+    pub(super) live_while_replacing: u32,
     /// The most keys that are made on a UTC day, replacements included. What was revoked stays in the user's list for
     /// weeks, and a new key has full budgets.
-    a_day: u32,
+    pub(super) a_day: u32,
 }
 
 impl KeyBounds {
@@ -52,48 +50,16 @@ pub(super) enum Reason {
 
 /// The row that orders those who make keys for one user.
 #[derive(Clone, Copy, Default)]
-struct Turn {
+pub(super) struct Turn {
     number: u64,
-    day: i64,
-    made: u32,
-}
-
-const TURN: &str = "turn";
-const DAY: &str = "day";
-const MADE: &str = "made";
-
-impl KeyAdmin {
-    /// Returns the write that takes a place for one more key of the user. It fails if anybody else takes one first.
-    pub(super) async fn place(&self, user: UserId, reason: Reason) -> Result<TransactWriteItem, AdminError> {
-        let now = self.clock.now();
-        let row = get_row(&self.client, &self.table, table::turn_row(user)).await?;
-        let seen = row.as_ref().map(Turn::from_row).transpose()?;
-        let next = seen.unwrap_or_default().next(now);
-        if next.made > self.bounds.a_day {
-            let tomorrow = (next.day + 1) * DAY_MILLIS - now.millis();
-            let seconds = u32::try_from(tomorrow.div_euclid(1_000) + 1).unwrap_or(u32::MAX);
-            return Err(AdminError::TooManyToday { most: self.bounds.a_day, seconds });
-        }
-        let most = match reason {
-            Reason::New => self.bounds.live,
-            Reason::Replacement => self.bounds.live_while_replacing,
-        };
-        if most < u32::MAX && self.live_keys(user, now).await? >= most as usize {
-            return Err(AdminError::TooMany { most });
-        }
-        Ok(next.write(&self.table, user, seen, now)?)
-    }
-
-    /// Returns how many keys of a user are accepted. One that cannot be read may be.
-    async fn live_keys(&self, user: UserId, now: Timestamp) -> Result<usize, AdminError> {
-        let keys = self.list(user).await?;
-        let is_live = |key: &&KeyRecord| key.is_live(now);
-        Ok(keys.readable.iter().filter(is_live).count() + keys.unreadable.len())
-    }
+    /// The UTC day of the last key, in days since the Unix epoch.
+    pub(super) day: i64,
+    /// How many keys were made on that day.
+    pub(super) made: u32,
 }
 
 impl Turn {
-    fn from_row(row: &Row) -> Result<Self, StoreError> {
+    pub(super) fn from_row(row: &Row) -> Result<Self, StoreError> {
         let read = Attributes(row);
         Ok(Self {
             number: read.required_number(TURN)?,
@@ -102,14 +68,16 @@ impl Turn {
         })
     }
 
-    fn next(self, now: Timestamp) -> Self {
+    /// Returns the turn of whoever makes the next key.
+    pub(super) fn next(self, now: Timestamp) -> Self {
         let day = now.millis().div_euclid(DAY_MILLIS);
         // A host whose clock is ahead may have begun the next day already.
         let (day, made) = if day > self.day { (day, 0) } else { (self.day, self.made) };
         Self { number: self.number + 1, day, made: made.saturating_add(1) }
     }
 
-    fn write(
+    /// Returns the write that takes this turn after the one that was seen.
+    pub(super) fn write(
         self,
         table: &str,
         user: UserId,

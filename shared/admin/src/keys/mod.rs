@@ -14,7 +14,7 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::{AttributeValue, Put, ReturnValue, TransactWriteItem};
 pub use bounds::KeyBounds;
-use bounds::{ENDED_KEPT_FOR_MILLIS, Reason};
+use bounds::{ENDED_KEPT_FOR_MILLIS, Reason, Turn};
 pub use change::{KeyUpdate, LimitChange, MAX_OVERLAP, Rotated};
 use common::backoff;
 use common::clock::Clock;
@@ -23,7 +23,7 @@ use common::resources::{MAX_KEYS, TTL};
 use common::rows::{Rows, Unreadable};
 use common::scope::{Scopes, Tier};
 use common::store::{Attributes, Row, StoreError, get_row, n, retry_conflicts, s, updated};
-use common::timestamp::Timestamp;
+use common::timestamp::{DAY_MILLIS, Timestamp};
 use futures_util::future::try_join_all;
 pub use repair::{KeyFinding, KeyProblem, KeysPage};
 use thiserror::Error;
@@ -247,6 +247,34 @@ impl KeyAdmin {
             }
         })
         .await
+    }
+
+    /// Returns the write that takes a place for one more key of the user. It fails if anybody else takes one first.
+    async fn place(&self, user: UserId, reason: Reason) -> Result<TransactWriteItem, AdminError> {
+        let now = self.clock.now();
+        let row = get_row(&self.client, &self.table, table::turn_row(user)).await?;
+        let seen = row.as_ref().map(Turn::from_row).transpose()?;
+        let next = seen.unwrap_or_default().next(now);
+        if next.made > self.bounds.a_day {
+            let tomorrow = (next.day + 1) * DAY_MILLIS - now.millis();
+            let seconds = u32::try_from(tomorrow.div_euclid(1_000) + 1).unwrap_or(u32::MAX);
+            return Err(AdminError::TooManyToday { most: self.bounds.a_day, seconds });
+        }
+        let most = match reason {
+            Reason::New => self.bounds.live,
+            Reason::Replacement => self.bounds.live_while_replacing,
+        };
+        if most < u32::MAX && self.live_keys(user, now).await? >= most as usize {
+            return Err(AdminError::TooMany { most });
+        }
+        Ok(next.write(&self.table, user, seen, now)?)
+    }
+
+    /// Returns how many keys of a user are accepted. One that cannot be read may be.
+    async fn live_keys(&self, user: UserId, now: Timestamp) -> Result<usize, AdminError> {
+        let keys = self.list(user).await?;
+        let is_live = |key: &&KeyRecord| key.is_live(now);
+        Ok(keys.readable.iter().filter(is_live).count() + keys.unreadable.len())
     }
 
     fn check(&self, new: &NewKey) -> Result<(), AdminError> {

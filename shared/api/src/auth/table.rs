@@ -1,7 +1,8 @@
 //! The keys table: key shapes, attribute names, layouts, and a key's row in its parsed form.
 //!
 //! A key has three rows, written in one transaction. The key row lies under the key's hash, and only this row changes
-//! afterwards. The other two find it by key id and by user.
+//! afterwards, apart from when the others are removed. The other two find it by key id and by user. One more row of each
+//! user orders those who make keys.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use common::closed_enum;
@@ -36,6 +37,12 @@ pub const KEY_ID: &str = "key_id";
 pub const USER_ID: &str = "user_id";
 const CREATED_AT: &str = "created_at";
 const LAST4: &str = "last4";
+
+/// Of the row that orders those who make keys for a user: how many have, the day of the last, and how many there were on
+/// that day.
+pub const TURN: &str = "turn";
+pub const DAY: &str = "day";
+pub const MADE: &str = "made";
 
 const KEY_PARTITION: &str = "key#";
 const ID_PARTITION: &str = "id#";
