@@ -13,6 +13,7 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, Command};
 
+use crate::secrets;
 use crate::target::stack_name;
 
 /// Returns the path of a binary. The first call builds all binaries, with the features of a workspace build, so that
@@ -90,6 +91,7 @@ pub async fn audited_marketctl(variables: &Variables, arguments: &[&str], input:
     let output = child.wait_with_output().await.unwrap();
     let _ = writing.await.unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    secrets::search(&output.stderr, "the standard error of marketctl");
     let (stderr, audit) = without_audit(&text(output.stderr));
     (Program { code: output.status.code().unwrap_or(-1), stdout: text(output.stdout), stderr }, audit)
 }

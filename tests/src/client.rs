@@ -8,6 +8,8 @@ use reqwest::{Body, Url};
 use serde_json::Value;
 use tokio::time::sleep;
 
+use crate::secrets;
+
 /// An answer that takes longer than this never comes.
 const REQUEST_TIMEOUT: Duration = Duration::from_mins(1);
 
@@ -89,7 +91,9 @@ impl Client {
 impl HttpReply {
     async fn whole(response: reqwest::Response) -> Self {
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
-        Self { status, headers, bytes: response.bytes().await.unwrap().to_vec(), repeats: 0 }
+        let bytes = response.bytes().await.unwrap().to_vec();
+        secrets::search(&bytes, "an answer");
+        Self { status, headers, bytes, repeats: 0 }
     }
 
     /// A header's text, empty if absent.

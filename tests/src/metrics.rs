@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fmt::Debug;
+use std::fmt::{Debug, Write as _};
 use std::marker::PhantomData;
 use std::sync::Once;
 
@@ -11,8 +11,9 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 use tracing::field::{Field, Visit};
-use tracing::{Event, Metadata, Subscriber, span};
+use tracing::{Event, Level, Metadata, Subscriber, span};
 
+use crate::secrets;
 use crate::template::Template;
 
 /// The namespace that functions are given.
@@ -124,8 +125,7 @@ pub struct Listener(PhantomData<*const ()>);
 
 impl Listener {
     pub fn start() -> Self {
-        static INSTALLED: Once = Once::new();
-        INSTALLED.call_once(|| tracing::subscriber::set_global_default(LineCollector).unwrap());
+        hear_all_lines();
         LOGGED_LINES.set(Some(Vec::new()));
         Self(PhantomData)
     }
@@ -143,14 +143,26 @@ impl Drop for Listener {
     }
 }
 
+/// Searches each line that is logged from now on for secrets.
+pub(crate) fn hear_all_lines() {
+    static INSTALLED: Once = Once::new();
+    INSTALLED.call_once(|| tracing::subscriber::set_global_default(LineCollector).unwrap());
+}
+
 struct LineCollector;
 
 impl Subscriber for LineCollector {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.is_event() && metadata.target() == "wide"
+        metadata.is_event() && *metadata.level() <= Level::INFO
     }
 
     fn event(&self, event: &Event<'_>) {
+        let mut text = String::new();
+        event.record(&mut AllFields(&mut text));
+        secrets::search(text.as_bytes(), "a line of the log");
+        if event.metadata().target() != "wide" {
+            return;
+        }
         LOGGED_LINES.with_borrow_mut(|heard| {
             if let Some(heard) = heard {
                 event.record(&mut MemberNames(heard));
@@ -169,6 +181,14 @@ impl Subscriber for LineCollector {
     fn enter(&self, _: &span::Id) {}
 
     fn exit(&self, _: &span::Id) {}
+}
+
+struct AllFields<'a>(&'a mut String);
+
+impl Visit for AllFields<'_> {
+    fn record_debug(&mut self, _: &Field, value: &dyn Debug) {
+        let _ = write!(self.0, "{value:?} ");
+    }
 }
 
 struct MemberNames<'a>(&'a mut Vec<String>);

@@ -12,7 +12,9 @@ use std::sync::{Arc, Mutex};
 
 use aws_sdk_codedeploy::operation::get_deployment::GetDeploymentInput;
 use aws_sdk_codedeploy::operation::put_lifecycle_event_hook_execution_status::PutLifecycleEventHookExecutionStatusInput;
-use aws_sdk_dynamodb::config::interceptors::BeforeSerializationInterceptorContextRef;
+use aws_sdk_dynamodb::config::interceptors::{
+    BeforeSerializationInterceptorContextRef, BeforeTransmitInterceptorContextRef,
+};
 use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents, SharedInterceptor};
 use aws_sdk_dynamodb::error::BoxError;
 use aws_sdk_dynamodb::operation::batch_get_item::BatchGetItemInput;
@@ -39,6 +41,7 @@ use local::host::UseObserver;
 use serde_json::Value;
 
 use crate::arn;
+use crate::secrets;
 use crate::template::Template;
 
 /// Something that the template gives to a function.
@@ -117,6 +120,7 @@ impl Drop for Ledger {
     fn drop(&mut self) {
         let refusals: Vec<_> = std::mem::take(&mut *self.0.refusals.lock().unwrap()).into_iter().collect();
         assert!(refusals.is_empty() || std::thread::panicking(), "{}", refusals.join("\n"));
+        secrets::assert_none_found();
     }
 }
 
@@ -176,6 +180,20 @@ impl Intercept for CallInterceptor {
         for privilege in needs(call).ok_or_else(unknown)? {
             self.entries.record_call(self.function, privilege, &named)?;
         }
+        Ok(())
+    }
+
+    fn read_before_transmit(
+        &self,
+        call: &BeforeTransmitInterceptorContextRef<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        let operation = call.request().headers().get("x-amz-target").unwrap_or("a call");
+        secrets::search(
+            call.request().body().bytes().unwrap_or_default(),
+            &format!("{operation} of {}", self.function),
+        );
         Ok(())
     }
 }

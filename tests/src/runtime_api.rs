@@ -27,6 +27,7 @@ use tokio::sync::{Mutex, Notify, mpsc};
 
 use crate::binaries::binary;
 use crate::metrics::{LogLine, NAMESPACE};
+use crate::secrets;
 
 /// How long a function may take to start, to end or to answer. An emulator takes several times as long as this machine.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -230,4 +231,10 @@ fn command(variable: &str) -> Option<Command> {
     let mut command = Command::new(words.next()?);
     command.args(words);
     Some(command)
+}
+
+impl Drop for RuntimeApi {
+    fn drop(&mut self) {
+        secrets::search(self.log().as_bytes(), "the log of a function");
+    }
 }

@@ -72,6 +72,7 @@ pub struct RunningInstance {
 impl Stack {
     /// Starts an empty stack in memory.
     pub async fn new() -> Self {
+        crate::metrics::hear_all_lines();
         let aws = AwsSide::start(any_port(), None).await.unwrap();
         let clock = clock_at(0);
         let administrator = Administrator::new(&Variables::new(&aws.endpoint_url), clock.clone());
