@@ -38,7 +38,7 @@ def rows(figures: Figures) -> dict[str, list[Row]]:
     """Returns the rows of each group."""
     used = [*requests(figures), *refusals(figures), *messages(figures), *deliveries(figures)]
     million = [Row(row.what, *(part.times(MILLION) for part in row.parts)) for row in used]
-    return {"each month": months(figures), "a million": million}
+    return {"each month": months(figures), "a million": million, "a day of flood at the throttle": floods(figures)}
 
 
 def months(figures: Figures) -> list[Row]:
@@ -119,6 +119,7 @@ def requests(figures: Figures) -> list[Row]:
     for name, fewest, most, reads, more in [
         ("`items`, `prices`, `marketplaces`, `balance`", 1, 1, "a read unit", []),
         ("`items` with ten prices", 11, 11, "11 read units", []),
+        ("a token of `items` with the prices of 25 variants", 26, 26, "26 read units", []),
         ("pages of `orders`", 2, 15, "2 to 15 read units", []),
         ("`catalog`, `listings`", 0, 1, "a read unit at times", [Part("memory", memory)]),
     ]:
@@ -131,10 +132,29 @@ def refusals(figures: Figures) -> list[Row]:
     """Returns what refused requests cost."""
     firewall, delivery = figures.price("waf_request"), figures.price("cloudfront_request")
     return [
+        Row("401 of an invented key", *invented(figures)),
         Row("repeated 4xx of a key", *answered(figures, "MeFunction", figures.input("early_refusal_ms"))),
         Row("4xx before a key is read", *keyless(figures)),
         Row("through the edge, in addition", Part("firewall", firewall), Part("CloudFront if admitted", 0, delivery)),
     ]
+
+
+def floods(figures: Figures) -> list[Row]:
+    """Returns what a day costs of as many refused requests as the throttle lets through, for all routes together or for
+    each."""
+    [api] = figures.resources("template", "AWS::ApiGatewayV2::Api").values()
+    routes = len(api["Body"]["paths"])
+    day = 24 * 3_600 * figures.templates["template"]["Parameters"]["ThrottleRate"]["Default"]
+    made = []
+    for name, parts in [("without a key", keyless(figures)), ("with invented keys", invented(figures))]:
+        cost = day * sum(part.low for part in parts)
+        made.append(Row(name, Part(f"if it holds for the stage, or for each of {routes} routes", cost, routes * cost)))
+    return made
+
+
+def invented(figures: Figures) -> list[Part]:
+    """Returns what a request with a key costs that nobody was given, beyond the first twenty a second of an instance."""
+    return [*answered(figures, "MeFunction", figures.input("request_ms")), Part("a read unit", figures.stores(reads=1))]
 
 
 def answered(figures: Figures, function: str, millis: float, line_kb: str = "line_kb") -> list[Part]:
