@@ -3,7 +3,6 @@
 import os
 import shutil
 import subprocess
-import sys
 import time
 from contextlib import contextmanager
 from pathlib import Path
@@ -49,24 +48,12 @@ def run(*command, **variables):
 def install():
     """Installs what requirements.txt and package-lock.json list, each again whenever it changes."""
     MADE.mkdir(parents=True, exist_ok=True)
-    if is_stale(PYTHON, "requirements.txt"):
-        run(sys.executable, "-m", "venv", "--clear", PYTHON)
-        run("pip", "install", "--quiet", "--no-deps", "--requirement", HERE / "requirements.txt")
-        mark(PYTHON, "requirements.txt")
-    if is_stale(NODE, "package-lock.json"):
+    run(HERE.parents[1] / "environment", PYTHON, HERE / "requirements.txt")
+    pins, installed = HERE / "package-lock.json", NODE / "installed"
+    if not installed.exists() or installed.read_bytes() != pins.read_bytes():
         shutil.rmtree(NODE, ignore_errors=True)
         NODE.mkdir()
         for name in ["package.json", "package-lock.json"]:
             shutil.copy(HERE / name, NODE)
         run("npm", "ci", "--prefix", NODE, "--no-audit", "--no-fund")
-        mark(NODE, "package-lock.json")
-
-
-def is_stale(folder, pins):
-    """Returns whether a folder was not installed, or from another version of this file."""
-    installed = folder / "installed"
-    return not installed.exists() or installed.read_bytes() != (HERE / pins).read_bytes()
-
-
-def mark(folder, pins):
-    shutil.copy(HERE / pins, folder / "installed")
+        shutil.copy(pins, installed)
