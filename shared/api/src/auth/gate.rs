@@ -68,9 +68,10 @@ impl Gate {
         verdict
     }
 
-    async fn decide(&self, (key, budget): &KeyUse, now: Timestamp) -> Result<Grant, Refused> {
+    async fn decide(&self, key_use: &KeyUse, now: Timestamp) -> Result<Grant, Refused> {
+        let (key, budget) = key_use;
         let failed = |error: StoreError| Refused::without_budget(error.into(), now);
-        if !self.memory.may_write(&(*key, *budget)) && !self.is_there(key).await.map_err(failed)? {
+        if !self.memory.may_write(key_use) && !self.is_there(key).await.map_err(failed)? {
             return Err(Refused::without_budget(Refusal::KeyInvalid, now));
         }
         let attempt = TokenRequest::new(*budget, now, 1)?;
@@ -192,17 +193,12 @@ impl Memory {
             return true;
         }
         let mut strangers = lock(&self.strangers);
-        let written = match &*strangers {
-            Some((began, written)) if began.is_within(Duration::from_secs(1), &*self.clock) => *written,
-            _ => {
-                *strangers = Some((Moment::now(&*self.clock), 0));
-                0
-            }
-        };
-        if let Some((_, count)) = &mut *strangers {
-            *count = written.saturating_add(1);
+        let (began, written) = strangers.get_or_insert_with(|| (Moment::now(&*self.clock), 0));
+        if !began.is_within(Duration::from_secs(1), &*self.clock) {
+            (*began, *written) = (Moment::now(&*self.clock), 0);
         }
-        written < STRANGERS_A_SECOND
+        *written = written.saturating_add(1);
+        *written <= STRANGERS_A_SECOND
     }
 
     /// Returns the refusal to repeat at `now`, if there is one.
