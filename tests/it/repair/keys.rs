@@ -11,7 +11,10 @@ use common::scope::Scope;
 use local::environment::Variables;
 use marketctl::repair::{Keys, KeysReport, Mode, Repair, RepairError};
 use serde_json::{Value, json};
-use tests::{RunningInstance, Stack, dynamodb, marketctl, set_key_attribute, table_without_indexes, uuid};
+use tests::{
+    RunningInstance, Stack, dynamodb, marketctl, remove_key_attribute, set_key_attribute, set_key_text,
+    table_without_indexes, uuid,
+};
 
 use super::{changed, put_back, rows};
 
@@ -82,8 +85,13 @@ pub(super) async fn cut_rotations(stack: &Stack) -> Vec<CutRotation> {
         let old = stack.key_of(user, &[Scope::CatalogRead]).await;
         let before = rows(stack, TABLE).await;
         let new = stack.admin.keys().rotate(old.1.key_id, overlap).await.unwrap();
-        let written = changed(&before, &rows(stack, TABLE).await);
+        let after = rows(stack, TABLE).await;
+        let written = changed(&before, &after);
         assert_eq!(written.len(), ROTATION_ROWS, "{written:?}");
+        // What follows the transaction is in no restore that lacks a part of it.
+        for (key, _) in before.iter().filter(|(key, row)| !written.contains(key) && after.get(*key) != Some(row)) {
+            put_back(stack, TABLE, &before, key).await;
+        }
         let undone: [bool; ROTATION_ROWS] = std::array::from_fn(|place| (subset >> place) & 1 == 1);
         for key in &written {
             let place = match key[0].split_once('#').unwrap().0 {
@@ -222,6 +230,21 @@ async fn keys_that_were_revoked_after_the_restores_time_are_revoked_if_the_damag
     let no_keys =
         marketctl(&variables, &["repair", "--table", "market", "--name", "a", "--revoked-in", TABLE], "").await;
     assert_eq!(no_keys.code, 1, "{no_keys:?}");
+}
+
+/// A restore has the key as it was before it was revoked, and the rows that find it as they were afterwards.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_rows_that_find_an_accepted_key_stay() {
+    let stack = Stack::new().await;
+    let user: UserId = uuid(1_000).into();
+    let (text, record) = stack.key_of(user, &[Scope::CatalogRead]).await;
+    let before = rows(&stack, TABLE).await;
+    stack.admin.keys().revoke(record.key_id).await.unwrap();
+    set_key_text(&stack, &text, "status", "active").await;
+    remove_key_attribute(&stack, &text, "ttl").await;
+    let expected = Found::from([((KeyProblem::NotFindable, record.key_id), Some(user))]);
+    assert_eq!(look_and_repair(&stack).await, expected);
+    assert_eq!(rows(&stack, TABLE).await, before);
 }
 
 #[tokio::test(flavor = "multi_thread")]

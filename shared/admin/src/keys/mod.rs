@@ -24,7 +24,7 @@ use common::rows::{Rows, Unreadable};
 use common::scope::{Scopes, Tier};
 use common::store::{Attributes, Row, StoreError, get_row, n, retry_conflicts, s, updated};
 use common::timestamp::{DAY_MILLIS, Timestamp};
-use futures_util::future::try_join_all;
+use futures_util::{StreamExt, TryStreamExt, stream};
 pub use repair::{KeyFinding, KeyProblem, KeysPage};
 use thiserror::Error;
 use uuid::Uuid;
@@ -35,6 +35,8 @@ pub const MAX_LIMIT: u32 = 60_000;
 
 const CONFLICT_ATTEMPTS: u32 = 8;
 const MAX_NAME_BYTES: usize = 128;
+/// How many keys of a list are read at the same time. Each read needs a connection of its own.
+const LIST_CONCURRENCY: usize = 32;
 
 /// What an owner chooses about a new key.
 #[derive(Clone, Debug)]
@@ -145,7 +147,8 @@ impl KeyAdmin {
         while let Some(entry) = pages.next().await {
             keys.push(self.listed(entry.map_err(StoreError::from)?));
         }
-        let mut keys: Rows<KeyRecord> = try_join_all(keys).await?.into_iter().flatten().collect();
+        let keys: Vec<_> = stream::iter(keys).buffered(LIST_CONCURRENCY).try_collect().await?;
+        let mut keys: Rows<KeyRecord> = keys.into_iter().flatten().collect();
         keys.readable.sort_by_key(|key| (key.created_at, key.key_id));
         Ok(keys)
     }

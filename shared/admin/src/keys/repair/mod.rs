@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use api::auth::KeyStatus;
 use api::auth::table::{self, HASH, LOST_SUCCESSOR, PK, REPLACED_BY, STATUS};
 use aws_sdk_dynamodb::types::{ConditionCheck, Delete, TransactWriteItem};
+use common::resources::TTL;
 use common::rows::Unreadable;
 use common::store::{Attributes, Row, StoreError, changed, retry_conflicts, s, updated};
 use common::transaction;
@@ -62,7 +63,7 @@ impl KeyAdmin {
         page: &mut KeysPage,
     ) -> Result<(), StoreError> {
         self.repair_replaced(key.replaces.as_deref(), &key.hash, named, dry_run, page).await?;
-        let missing: Vec<Row> = key.finders().into_iter().filter(|finder| !named.has_finder(finder)).collect();
+        let missing: Vec<Row> = key.finders().into_iter().filter(|finder| !named.has_finder(key, finder)).collect();
         if !missing.is_empty() {
             page.found.push(key.finding(KeyProblem::NotFindable));
             if !dry_run {
@@ -115,13 +116,14 @@ impl KeyAdmin {
 
     // Each of these writes requires that the rows are still as they were read.
 
-    /// Puts rows that find a key, unless they are there.
+    /// Puts rows that find a key, unless they are there and stay.
     async fn put_finders(&self, finders: Vec<Row>) -> Result<(), StoreError> {
         for finder in finders {
             retry_conflicts(CONFLICT_ATTEMPTS, || async {
                 let put = self.client.put_item().table_name(&self.table).set_item(Some(finder.clone()));
-                let put = put.condition_expression("attribute_not_exists(#pk)");
-                changed(put.expression_attribute_names("#pk", PK).send().await)
+                let put = put.condition_expression("attribute_not_exists(#pk) OR attribute_exists(#ttl)");
+                let put = put.expression_attribute_names("#pk", PK).expression_attribute_names("#ttl", TTL);
+                changed(put.send().await)
             })
             .await?;
         }

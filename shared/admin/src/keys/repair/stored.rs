@@ -7,6 +7,7 @@ use api::auth::KeyStatus;
 use api::auth::table::{self, HASH, KEY_ID, LOST_SUCCESSOR, PK, REPLACED_BY, REPLACES, SK, STATUS, USER_ID};
 use common::closed_enum;
 use common::ids::{KeyId, UserId};
+use common::resources::TTL;
 use common::rows::{Unreadable, get_rows};
 use common::store::{Attributes, Row, StoreError};
 
@@ -50,6 +51,8 @@ pub(super) struct StoredKey {
     pub(super) replaces: Option<String>,
     /// The hash of the key that replaced it.
     pub(super) replaced_by: Option<String>,
+    /// Whether its row will be removed.
+    is_ending: bool,
 }
 
 /// A row that finds a key.
@@ -75,8 +78,8 @@ pub(super) struct StoredRows {
 pub(super) struct Named {
     /// The rows of keys by their hashes.
     keys: BTreeMap<String, Row>,
-    /// Partition key and sort key of each row that finds a key.
-    finders: BTreeSet<(String, String)>,
+    /// Whether each row that finds a key will be removed, by partition key and sort key.
+    finders: BTreeMap<(String, String), bool>,
 }
 
 impl StoredRows {
@@ -107,6 +110,7 @@ impl StoredKey {
             user_id: read.parsed(USER_ID)?,
             replaces: read.text(REPLACES).map(str::to_owned),
             replaced_by: read.text(REPLACED_BY).map(str::to_owned),
+            is_ending: row.contains_key(TTL),
         })
     }
 
@@ -144,8 +148,10 @@ impl Named {
         self.keys.contains_key(hash)
     }
 
-    pub(super) fn has_finder(&self, finder: &Row) -> bool {
-        place(finder).is_some_and(|place| self.finders.contains(&place))
+    /// Returns whether a row that finds a key is there, and stays for as long as the key's own.
+    pub(super) fn has_finder(&self, key: &StoredKey, finder: &Row) -> bool {
+        let is_ending = place(finder).and_then(|place| self.finders.get(&place));
+        is_ending.is_some_and(|is_ending| key.is_ending || !is_ending)
     }
 
     /// Returns the row of a key that is there and was ended neither by a revocation nor by a rotation to `successor`.
@@ -165,7 +171,7 @@ impl KeyAdmin {
         let hash = |row: &Row| table::hash_of_partition(Attributes(row).text(PK)?).map(str::to_owned);
         Ok(Named {
             keys: named_keys.into_iter().filter_map(|row| Some((hash(&row)?, row))).collect(),
-            finders: named_finders.iter().filter_map(place).collect(),
+            finders: named_finders.iter().filter_map(|row| Some((place(row)?, row.contains_key(TTL)))).collect(),
         })
     }
 
