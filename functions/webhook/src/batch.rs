@@ -7,6 +7,7 @@ use std::time::Duration;
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsMessage};
 use common::ids::{EndpointId, UserId};
 use common::queues::{MessageCopy, send_copies};
+use common::runtime::within_wall;
 use common::store::StoreError;
 use futures_util::future::{BoxFuture, join_all};
 use futures_util::stream::FuturesUnordered;
@@ -120,7 +121,9 @@ impl Webhook {
         let of_endpoints =
             messages.into_iter().map(|(id, messages)| self.handle_endpoint(endpoints.get(&id), messages));
         let of_accounts = off.into_iter().map(|(account, messages)| self.hold_all(account, messages).boxed());
-        join_all(of_endpoints.chain(of_accounts)).await.concat()
+        // A panic must not break off the attempts of others. Its own messages stay as they were before: not handled.
+        let walled = of_endpoints.chain(of_accounts).map(within_wall);
+        join_all(walled).await.into_iter().flatten().flatten().collect()
     }
 
     /// Returns the endpoints of these accounts.
