@@ -5,7 +5,7 @@ use std::time::Duration;
 use account::CommandName;
 use admin::keys::{AdminError, KeyAdmin, KeyBounds, MAX_OVERLAP, NewKey};
 use api::auth::KeyRecord;
-use common::resources::TTL;
+use common::resources::{TTL, Table};
 use common::scope::{Scope, Tier};
 use common::store::Row;
 use common::timestamp::Timestamp;
@@ -13,7 +13,7 @@ use futures_util::future::join_all;
 use local::environment::Variables;
 use serde_json::json;
 use tests::webhooks_cli::{OWNER, text};
-use tests::{Stack, marketctl, set_key_text, uuid};
+use tests::{Stack, audited_marketctl, marketctl, set_key_text, set_text, uuid};
 
 use crate::account::Settings;
 use crate::repair::rows;
@@ -162,6 +162,45 @@ async fn all_keys_of_a_user_are_revoked_at_once_even_one_that_cannot_be_read() {
         assert_eq!(running.client.get(text, "/v1/public/me").await.status, 401);
     }
     assert_eq!(running.client.get(&other, "/v1/public/me").await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_whose_other_rows_are_gone_or_broken_keeps_no_other_of_its_user_from_being_revoked() {
+    let stack = Stack::new().await;
+    let running = stack.instance().await;
+    let (mut texts, mut ids) = (Vec::new(), Vec::new());
+    for _ in 0..4 {
+        let (text, record) = stack.key_of(uuid(1).into(), &[Scope::CatalogRead]).await;
+        texts.push(text);
+        ids.push(record.key_id);
+    }
+    // DynamoDB removes the rows of an expired key one by one.
+    let client = tests::dynamodb(&stack);
+    let finder = api::auth::table::id_row(ids[0]);
+    client.delete_item().table_name(TABLE).set_key(Some(finder)).send().await.unwrap();
+    set_text(&stack, Table::Keys, [&format!("user#{}", uuid(1)), &ids[1].to_string()], "hash", "gone").await;
+    let variables = Variables::new(&stack.aws.endpoint_url);
+    let user = uuid(1).to_string();
+    let (revoked, audit) = audited_marketctl(&variables, &["--json", "keys", "revoke", "--user", &user], "").await;
+    let mut expected: Vec<String> = ids.iter().map(ToString::to_string).collect();
+    expected.sort();
+    assert_eq!(revoked.json(), json!({"user_id": uuid(1), "revoked": expected}));
+    assert_eq!((revoked.code, audit.len()), (0, 1), "{}", revoked.stderr);
+    for text in &texts {
+        assert_eq!(running.client.get(text, "/v1/public/me").await.status, 401);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_leaked_key_is_replaced_at_once_however_many_there_are() {
+    let stack = Stack::new().await;
+    let (operator, owner) = (stack.admin.keys().with_bounds(KeyBounds::of_operator(9)), owner(&stack, 2));
+    let mut last = made(&operator).await;
+    for _ in 0..5 {
+        last = made(&operator).await;
+    }
+    assert!(is_full(&owner.rotate(last.key_id, HOUR).await.unwrap_err()));
+    owner.rotate(last.key_id, Duration::ZERO).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

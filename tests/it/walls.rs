@@ -55,16 +55,36 @@ async fn a_message_of_the_feed_that_panics_comes_again_and_the_others_are_applie
 async fn a_delivery_that_panics_comes_again_and_the_others_are_made() {
     let scene = Scene::answering(204).await;
     let other = scene.other(6).await;
-    let (doomed, fine) = (scene.event(1).await, other.event(2).await);
-    let batch = [scene.stack.next_message(doomed).await, scene.stack.next_message(fine).await];
+    let (doomed, fine, beside) = (scene.event(1).await, other.event(2).await, scene.event(3).await);
+    let next = async |id| scene.stack.next_message(id).await;
+    let batch = [next(doomed).await, next(fine).await, next(beside).await];
     let sender = scene.stack.sender();
     // The delivery is stored under this id.
     scene.stack.ledger.panic_about(Some(&format!("delivery#{doomed}")));
     assert_eq!(hand(&sender, &batch).await, [0]);
     assert_eq!(other.standing(fine).await.0, Status::Delivered);
+    assert_eq!(scene.standing(beside).await.0, Status::Delivered);
     scene.stack.ledger.panic_about(None);
     assert_eq!(hand(&sender, &batch[..1]).await, [0; 0]);
     assert_eq!(scene.standing(doomed).await.0, Status::Delivered);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_drain_that_panics_comes_again_and_the_others_are_run() {
+    let scene = Scene::answering(204).await;
+    let other = scene.other(6).await;
+    let stack = &scene.stack;
+    let ids = [scene.event(1).await, other.event(2).await];
+    for (id, of) in ids.into_iter().zip([&scene, &other]) {
+        stack.store_carried(id).await;
+        stack.webhooks().drains.call(of.endpoint.account_id, stack.now()).await.unwrap();
+    }
+    stack.clock.advance(std::time::Duration::from_mins(5));
+    let drains =
+        [stack.drain_message(scene.endpoint.account_id).await, stack.drain_message(other.endpoint.account_id).await];
+    stack.ledger.panic_about(Some(&format!("delivery#{}", ids[0])));
+    assert_eq!(hand(&stack.sender(), &drains).await, [0]);
+    assert_eq!(other.standing(ids[1]).await.0, Status::Delivered);
 }
 
 #[tokio::test(flavor = "multi_thread")]

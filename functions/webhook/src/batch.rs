@@ -66,8 +66,11 @@ impl Webhook {
                 Err((number, outcome)) => outcomes[number] = outcome,
             }
         }
-        let drained =
-            join_all(drains.into_iter().map(|(number, call)| async move { (number, self.drain(call).await) }));
+        let drained = drains.into_iter().map(|(number, call)| async move {
+            let drained = within_wall(self.drain(call).boxed()).await;
+            (number, drained.unwrap_or_else(|| (DispatchOutcome::panicked(), Vec::new())))
+        });
+        let drained = join_all(drained);
         let (handled, drained) = tokio::join!(self.handle_attempts(received).boxed(), drained.boxed());
         for (number, outcome) in handled {
             outcomes[number] = outcome;
@@ -121,7 +124,7 @@ impl Webhook {
         let of_endpoints =
             messages.into_iter().map(|(id, messages)| self.handle_endpoint(endpoints.get(&id), messages));
         let of_accounts = off.into_iter().map(|(account, messages)| self.hold_all(account, messages).boxed());
-        // A panic must not break off the attempts of others. Its own messages stay as they were before: not handled.
+        // What panics here is not handled, and the rest is.
         let walled = of_endpoints.chain(of_accounts).map(within_wall);
         join_all(walled).await.into_iter().flatten().flatten().collect()
     }
@@ -188,8 +191,13 @@ impl Webhook {
         endpoint: &'a WebhookEndpoint,
     ) -> BoxFuture<'a, Vec<(usize, DispatchOutcome)>> {
         Box::pin(async move {
-            let done = self.attempt(&message, endpoint).await;
-            vec![(message.number, self.or_later(&message, done).await)]
+            // A panic must not break off the attempts beside it.
+            let attempt = async {
+                let done = self.attempt(&message, endpoint).await;
+                self.or_later(&message, done).await
+            };
+            let done = within_wall(attempt.boxed()).await;
+            vec![(message.number, done.unwrap_or_else(DispatchOutcome::panicked))]
         })
     }
 

@@ -43,6 +43,13 @@ pub(crate) fn is_repeated(record: &SqsMessage) -> bool {
     record.attributes.get(RECEIVE_COUNT).is_none_or(|count| count != "1")
 }
 
+impl DispatchOutcome {
+    /// The message stays in its queue. The panic hook has logged why.
+    pub(crate) fn panicked() -> Self {
+        Self::Failed("its handling panicked".to_owned())
+    }
+}
+
 impl Webhook {
     /// Stores a delivery whose message has come again, and gives it a wake-up. If the message makes its function crash
     /// each time, the drain of its account finds the delivery.

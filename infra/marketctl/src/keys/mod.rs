@@ -7,7 +7,7 @@ use std::io::Read;
 use admin::ErrorCode;
 use admin::audit::Subject;
 use admin::keys::document::{KeyWithText, KeyWithUsage, RevokedKey, RevokedKeys, RotatedKey};
-use admin::keys::{KeyBounds, KeyUpdate, LimitChange, NewKey};
+use admin::keys::{AdminError, AllRevoked, KeyBounds, KeyUpdate, LimitChange, NewKey};
 use api::auth::{KeyRecord, KeyText, KeyTextError};
 use common::ids::KeyId;
 use common::scope::Tier;
@@ -83,8 +83,10 @@ async fn perform(command: KeyCommand, stack: &str, output: Output, audit: &mut A
         KeyCommand::Revoke { key_id, user } => {
             let keys = Session::open(stack).await?.keys();
             if let Some(user) = user {
-                let revoked = keys.revoke_all(user).await?;
+                let AllRevoked { mut revoked, failed } = keys.revoke_all(user).await?;
+                revoked.sort_unstable();
                 output.print(&RevokedKeys { user_id: user, revoked }, show::all_revoked)?;
+                none_failed(&failed)?;
             } else if let Some(key_id) = key_id {
                 match keys.revoke(key_id).await? {
                     Some(record) => output.print(&record, show::revoked)?,
@@ -150,6 +152,19 @@ fn leaked_key(source: &Source) -> Result<KeyText, CommandFailure> {
                 .with_member("reason", "wrong_checksum")
         }
     })
+}
+
+/// Some keys of a user may still be accepted.
+fn none_failed(failed: &[(KeyId, AdminError)]) -> Result<(), CommandFailure> {
+    if failed.is_empty() {
+        return Ok(());
+    }
+    let ids: Vec<_> = failed.iter().map(|(key_id, _)| key_id).collect();
+    let hint = "Run the command again. `marketctl repair --table keys` mends rows that cannot be read.";
+    let failure = CommandFailure::new(format!("keys that may still be accepted: {}", failed.len()), hint);
+    Err(failure
+        .with_details(failed.iter().map(|(key_id, error)| format!("{key_id}: {error}")))
+        .with_member("failed", ids))
 }
 
 /// It is not known whether `new` has replaced the key `old`.

@@ -44,10 +44,10 @@ pub(super) fn revoked_unread(key: &RevokedKey) -> String {
 
 pub(super) fn all_revoked(RevokedKeys { user_id, revoked }: &RevokedKeys) -> String {
     if revoked.is_empty() {
-        return format!("User {user_id} had no key that was not revoked.");
+        return format!("User {user_id}: no key had to be revoked.");
     }
     let ids: Vec<String> = revoked.iter().map(ToString::to_string).collect();
-    format!("All keys of user {user_id} are revoked. These were not before:\n\n    {}", ids.join("\n    "))
+    format!("These keys of user {user_id} are revoked now:\n\n    {}", ids.join("\n    "))
 }
 
 pub(super) fn list(user: UserId, keys: &[KeyRecord], now: Timestamp) -> String {

@@ -45,6 +45,9 @@ impl KeyBounds {
 #[derive(Clone, Copy)]
 pub(super) enum Reason {
     New,
+    /// It replaces a key that is accepted for a while.
+    Overlap,
+    /// It replaces a key that is revoked.
     Replacement,
 }
 
@@ -68,12 +71,12 @@ impl Turn {
         })
     }
 
-    /// Returns the turn of whoever makes the next key.
-    pub(super) fn next(self, now: Timestamp) -> Self {
+    /// Returns the turn of whoever makes the next key. What an operator makes does not count.
+    pub(super) fn next(self, now: Timestamp, counts: bool) -> Self {
         let day = now.millis().div_euclid(DAY_MILLIS);
         // A host whose clock is ahead may have begun the next day already.
         let (day, made) = if day > self.day { (day, 0) } else { (self.day, self.made) };
-        Self { number: self.number + 1, day, made: made.saturating_add(1) }
+        Self { number: self.number + 1, day, made: made + u32::from(counts) }
     }
 
     /// Returns the write that takes this turn after the one that was seen.

@@ -178,7 +178,8 @@ impl KeyAdmin {
         if let Some(successor) = Attributes(&stored).text(REPLACED_BY) {
             return Err(self.replaced(key_id, successor).await?);
         }
-        let place = self.place(old.user_id, Reason::Replacement).await?;
+        let reason = if overlap.is_zero() { Reason::Replacement } else { Reason::Overlap };
+        let place = self.place(old.user_id, reason).await?;
         let old_expires_at = end(&old, now, overlap);
         let (text, record) = self.fresh(like(&old))?;
         let hash = text.hash();

@@ -1,8 +1,6 @@
 //! What owners and operators are shown of a key that is more or less than its record, by `marketctl --json` and by the
 //! account function.
 
-use std::collections::BTreeSet;
-
 use super::Rotated;
 use api::auth::{KeyRecord, KeyStatus, KeyText, Usage};
 use common::ids::{KeyId, UserId};
@@ -49,7 +47,7 @@ pub struct RevokedKey {
 pub struct RevokedKeys {
     pub user_id: UserId,
     /// The keys that were not revoked before.
-    pub revoked: BTreeSet<KeyId>,
+    pub revoked: Vec<KeyId>,
 }
 
 impl<'a> KeyWithText<'a> {

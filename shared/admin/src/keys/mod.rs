@@ -8,7 +8,7 @@ mod repair;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use api::auth::table::{HASH, KeyRecord, KeyStatus, PK, REPLACES, STATUS, hash_row};
+use api::auth::table::{HASH, KeyRecord, KeyStatus, PK, REPLACES, SK, STATUS, hash_row};
 use api::auth::{KeyHash, KeyText, Usage, table};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
@@ -82,6 +82,15 @@ pub enum AdminError {
     },
 }
 
+/// What became of all keys of a user.
+#[derive(Debug, Default)]
+pub struct AllRevoked {
+    /// The keys that were not revoked before.
+    pub revoked: Vec<KeyId>,
+    /// The keys that may still be accepted, and why.
+    pub failed: Vec<(KeyId, AdminError)>,
+}
+
 /// What is known of a transaction that makes a key.
 enum Making {
     Made,
@@ -132,7 +141,17 @@ impl KeyAdmin {
     /// Returns a user's keys, oldest first, including revoked ones. A key that cannot be read is named by its entry in
     /// the user's list, and so by its id, because a key's own row lies under its hash.
     pub async fn list(&self, user: UserId) -> Result<Rows<KeyRecord>, AdminError> {
-        let mut pages = self
+        let entries = self.entries(user).await?;
+        let keys = stream::iter(entries).map(|entry| self.listed(entry)).buffered(LIST_CONCURRENCY);
+        let keys: Vec<_> = keys.try_collect().await?;
+        let mut keys: Rows<KeyRecord> = keys.into_iter().flatten().collect();
+        keys.readable.sort_by_key(|key| (key.created_at, key.key_id));
+        Ok(keys)
+    }
+
+    /// Returns the rows of a user's list.
+    async fn entries(&self, user: UserId) -> Result<Vec<Row>, StoreError> {
+        let pages = self
             .client
             .query()
             .table_name(&self.table)
@@ -141,16 +160,8 @@ impl KeyAdmin {
             .expression_attribute_names("#pk", PK)
             .expression_attribute_values(":user", s(table::user_partition(user)))
             .into_paginator()
-            .items()
-            .send();
-        let mut keys = Vec::new();
-        while let Some(entry) = pages.next().await {
-            keys.push(self.listed(entry.map_err(StoreError::from)?));
-        }
-        let keys: Vec<_> = stream::iter(keys).buffered(LIST_CONCURRENCY).try_collect().await?;
-        let mut keys: Rows<KeyRecord> = keys.into_iter().flatten().collect();
-        keys.readable.sort_by_key(|key| (key.created_at, key.key_id));
-        Ok(keys)
+            .items();
+        Ok(pages.send().collect::<Result<_, _>>().await?)
     }
 
     /// Reads the key of an entry of a user's list. That the key cannot be read is a result; an error means that the store
@@ -181,22 +192,45 @@ impl KeyAdmin {
         Ok(record)
     }
 
-    /// Revokes all keys of a user, also those that are made meanwhile. Returns the ids of the keys that were not revoked
-    /// before, or whose rows cannot be read.
-    pub async fn revoke_all(&self, user: UserId) -> Result<BTreeSet<KeyId>, AdminError> {
-        let mut revoked = BTreeSet::new();
+    /// Revokes all keys of a user, also those that are made meanwhile. One that cannot be revoked keeps no other. An error
+    /// means that the list cannot be read.
+    pub async fn revoke_all(&self, user: UserId) -> Result<AllRevoked, AdminError> {
+        let (mut all, mut seen) = (AllRevoked::default(), BTreeSet::new());
         loop {
-            let keys = self.list(user).await?;
-            let unrevoked = keys.readable.iter().filter(|key| key.status == KeyStatus::Active).map(|key| key.key_id);
-            let unreadable = keys.unreadable.iter().filter_map(Unreadable::last_id);
-            let left: Vec<KeyId> = unrevoked.chain(unreadable).filter(|key_id| !revoked.contains(key_id)).collect();
-            if left.is_empty() {
-                return Ok(revoked);
+            let mut new = self.entries(user).await?;
+            new.retain(|entry| Attributes(entry).text(SK).is_some_and(|id| seen.insert(id.to_owned())));
+            if new.is_empty() {
+                return Ok(all);
             }
-            for key_id in left {
-                self.revoke(key_id).await?;
-                revoked.insert(key_id);
+            for entry in new {
+                let key_id: KeyId = Attributes(&entry).parsed(SK)?;
+                match self.revoke_listed(key_id, user, entry).await {
+                    Ok(true) => all.revoked.push(key_id),
+                    Ok(false) => {}
+                    Err(error) => all.failed.push((key_id, error)),
+                }
             }
+        }
+    }
+
+    /// Revokes the key of an entry of a user's list. Its other rows need not be there. Returns whether it was not revoked
+    /// before.
+    async fn revoke_listed(&self, key_id: KeyId, user: UserId, entry: Row) -> Result<bool, AdminError> {
+        let hash = Attributes(&entry).text(HASH).unwrap_or_default().to_owned();
+        if let Some(Ok(key)) = self.listed(entry).await?
+            && key.status == KeyStatus::Revoked
+        {
+            return Ok(false);
+        }
+        if self.revoke_hash(&hash).await?.is_some() {
+            self.forget_later(key_id, Some(user)).await;
+            return Ok(true);
+        }
+        // The entry leads to no key. The other row that finds it may.
+        match self.revoke(key_id).await {
+            Ok(_) => Ok(true),
+            Err(AdminError::Unknown(_)) => Ok(false),
+            Err(error) => Err(error),
         }
     }
 
@@ -257,7 +291,7 @@ impl KeyAdmin {
         let now = self.clock.now();
         let row = get_row(&self.client, &self.table, table::turn_row(user)).await?;
         let seen = row.as_ref().map(Turn::from_row).transpose()?;
-        let next = seen.unwrap_or_default().next(now);
+        let next = seen.unwrap_or_default().next(now, self.bounds.a_day < u32::MAX);
         if next.made > self.bounds.a_day {
             let tomorrow = (next.day + 1) * DAY_MILLIS - now.millis();
             let seconds = u32::try_from(tomorrow.div_euclid(1_000) + 1).unwrap_or(u32::MAX);
@@ -265,7 +299,8 @@ impl KeyAdmin {
         }
         let most = match reason {
             Reason::New => self.bounds.live,
-            Reason::Replacement => self.bounds.live_while_replacing,
+            Reason::Overlap => self.bounds.live_while_replacing,
+            Reason::Replacement => u32::MAX,
         };
         if most < u32::MAX && self.live_keys(user, now).await? >= most as usize {
             return Err(AdminError::TooMany { most });
