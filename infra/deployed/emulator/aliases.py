@@ -48,12 +48,17 @@ def gradually(update, arn, old, new, stack_name, logical_id=None):
     policy = POLICIES.get((stack_name, logical_id))
     if policy and old["FunctionVersion"] != new["FunctionVersion"]:
         group, hook = (
-            _stacks[stack_name]["_resources"][policy[name]["Ref"]]["PhysicalResourceId"]
+            _stacks[stack_name]["_resources"][first_named(policy[name])]["PhysicalResourceId"]
             for name in ("DeploymentGroupName", "BeforeAllowTrafficHook")
         )
         versions = old["FunctionVersion"], new["FunctionVersion"]
         deploy(new["FunctionName"], new["Name"], versions, hook, Deployment(group, creator(stack_name)))
     return update(arn, old, new, stack_name, logical_id)
+
+
+def first_named(value):
+    """Returns the resource that a policy names. If it selects one from a list, that is the first."""
+    return value["Ref"] if "Ref" in value else first_named(value["Fn::Select"][1][0])
 
 
 def creator(stack_name):
