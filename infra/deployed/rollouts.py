@@ -1,4 +1,4 @@
-"""Gradual deployments of new versions of one function, while a client makes requests."""
+"""Gradual deployments of new versions of two functions, while a client makes requests to one of them."""
 
 import re
 import threading
@@ -11,21 +11,23 @@ import cloud
 from deployment import SERVICE, Deployment
 from steps import ROOT, Failed
 
-FUNCTION = "marketplaces"
-PROGRAM = ROOT / "target" / "lambda" / FUNCTION / "bootstrap"
+# Of the first wave, and of the last.
+FUNCTION, LATE = "marketplaces", "compact"
+PROGRAMS = ROOT / "target" / "lambda"
 BROKEN = b"#!/bin/sh\nexit 1\n"
 SHIFTED = "10% of the requests"
 
 
 def deploy_good_version(deployment: Deployment) -> None:
-    """The hook accepts the new version. It gets a tenth of the requests for a while, then all.
+    """The hook accepts the new versions. Each gets a tenth of the requests for a while, then all, wave by wave.
 
-    Something else has taken the place of its package.
+    Something else has taken the place of a package.
     """
-    with replaced(PROGRAM.read_bytes() + b"\n"), deployment.client().steady():
+    with changed(FUNCTION, b"\n"), changed(LATE, b"\n"), deployment.client().steady():
         take_place(deployment)
         told = log_of(lambda: deployment.deploy("--service-only"))
-    assert_told(told, [r"the hook reported Succeeded", SHIFTED, r"had .*", "100% of the requests"])
+    accepted = ["the hook reported Succeeded", SHIFTED, r"had .*", "100% of the requests"]
+    assert_told(told, of(FUNCTION, accepted) + of(LATE, accepted))
     shares = re.search(r"had (\d+) of (\d+)", told[2])
     new, total = map(int, shares.groups())
     if not 0 < new <= total / 5:
@@ -37,29 +39,35 @@ def take_place(deployment: Deployment) -> None:
     client = deployment.aws("s3")
     names = (bucket["Name"] for bucket in client.list_buckets()["Buckets"])
     bucket = next(name for name in names if name.startswith("aws-sam-cli-managed-default-"))
-    client.put_object(Bucket=bucket, Key=f"{SERVICE}/{dir_checksum(str(PROGRAM.parent))}", Body=b"no package")
+    client.put_object(Bucket=bucket, Key=f"{SERVICE}/{dir_checksum(str(PROGRAMS / FUNCTION))}", Body=b"no package")
 
 
 def refuse_broken_version(deployment: Deployment) -> None:
     """The hook refuses a version that ends before it takes a request. No request goes to it."""
-    with replaced(BROKEN), deployment.client().steady():
-        told = log_of(deployment.assert_deploy_fails)
-    assert_told(told, ["the hook reported Failed", "failed, .*"])
+    with replaced(FUNCTION, BROKEN), deployment.client().steady():
+        told = log_of(lambda: deployment.assert_deploy_fails("UPDATE_ROLLBACK_COMPLETE"))
+    assert_told(told, of(FUNCTION, ["the hook reported Failed", "failed, .*"]))
     deployment.assert_data_kept()
 
 
 def take_back_alarming_version(deployment: Deployment) -> None:
-    """A version that the hook accepts is taken back when an alarm goes off, and has had a tenth of the requests.
+    """An alarm goes off while the last wave has a tenth of the requests, and still fires when the first is taken back.
 
-    The deployment also removes what the failed one before it has left.
+    So the stack is stuck. The next deployment takes the roll-back to its end. It also removes the versions that failed
+    deployments have left.
     """
     left = left_versions(deployment)
-    with replaced(PROGRAM.read_bytes() + b"\n\n"), deployment.client().steady():
-        with alarm_once_shifted(deployment) as alarm:
-            told = log_of(deployment.assert_deploy_fails)
-    assert_told(told, ["the hook reported Succeeded", SHIFTED, f"failed, alarm {alarm} went off"])
+    with changed(FUNCTION, b"\n\n"), changed(LATE, b"\n\n"), deployment.client().steady():
+        with alarm_once_shifted(deployment, LATE) as alarm:
+            told = log_of(lambda: deployment.assert_deploy_fails("UPDATE_ROLLBACK_FAILED"))
+        alarming = f"failed, alarm {alarm} went off"
+        accepted = ["the hook reported Succeeded", SHIFTED, r"had .*", "100% of the requests"]
+        taken_back = of(FUNCTION, [alarming])
+        assert_told(told, of(FUNCTION, accepted) + of(LATE, ["the hook reported Succeeded", SHIFTED, alarming]) + taken_back)
+        told = log_of(lambda: deployment.deploy("--service-only"))
+    assert_told(told, of(FUNCTION, accepted) * 2 + of(LATE, accepted))
     if not left or left & left_versions(deployment):
-        raise Failed(f"the failed deployment before left the versions {left}, and they are still there")
+        raise Failed(f"the failed deployments before left the versions {left}, and they are still there")
     deployment.assert_data_kept()
 
 
@@ -71,20 +79,26 @@ def left_versions(deployment: Deployment) -> set[int]:
     return {int(version) for version in found if version.isdigit() and int(version) > live}
 
 
+def changed(function: str, more: bytes):
+    """Makes a function's program another one that does the same, until the block ends."""
+    return replaced(function, (PROGRAMS / function / "bootstrap").read_bytes() + more)
+
+
 @contextmanager
-def replaced(program: bytes) -> Iterator[None]:
-    """Puts another program in the function's place until the block ends."""
-    built = PROGRAM.read_bytes()
-    PROGRAM.write_bytes(program)
+def replaced(function: str, program: bytes) -> Iterator[None]:
+    """Puts another program in a function's place until the block ends."""
+    file = PROGRAMS / function / "bootstrap"
+    built = file.read_bytes()
+    file.write_bytes(program)
     try:
         yield
     finally:
-        PROGRAM.write_bytes(built)
+        file.write_bytes(built)
 
 
 @contextmanager
-def alarm_once_shifted(deployment: Deployment) -> Iterator[str]:
-    """Sets off an alarm as soon as the new version gets requests. Yields its name."""
+def alarm_once_shifted(deployment: Deployment, function: str) -> Iterator[str]:
+    """Sets off an alarm as soon as a function's new version gets requests. Yields its name."""
     alarms, alarm = deployment.aws("cloudwatch"), f"{SERVICE}-rollback-answers"
     over, begun = threading.Event(), cloud.log_size()
 
@@ -93,7 +107,7 @@ def alarm_once_shifted(deployment: Deployment) -> Iterator[str]:
 
     def watch() -> None:
         while not over.wait(0.1):
-            if SHIFTED in cloud.log_since(begun):
+            if re.search(rf"{function}:live .*{SHIFTED}", cloud.log_since(begun)):
                 # Again and again, because ministack may evaluate the alarm in between.
                 set_state("ALARM")
 
@@ -114,8 +128,10 @@ def log_of(act) -> list[str]:
     return re.findall(r"INFO \[codedeploy\] (.*)", cloud.log_since(begun))
 
 
-def assert_told(told: list[str], expected: list[str]) -> None:
-    alias = rf"{SERVICE}-{FUNCTION}:live from version \d+ to \d+: "
-    patterns = [alias + line for line in expected]
+def of(function: str, lines: list[str]) -> list[str]:
+    return [rf"{SERVICE}-{function}:live from version \d+ to \d+: {line}" for line in lines]
+
+
+def assert_told(told: list[str], patterns: list[str]) -> None:
     if len(told) != len(patterns) or not all(map(re.fullmatch, patterns, told)):
         raise Failed(f"expected of CodeDeploy: {patterns}, got {told}")

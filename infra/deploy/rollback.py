@@ -1,0 +1,39 @@
+"""Takes a roll-back that failed halfway to its end.
+
+CloudFormation undoes a failed deployment. If that fails too, the stack is stuck, and takes no deployment until somebody
+has it try again. Most causes pass by themselves: a limit of requests, or an alarm that still fired.
+"""
+
+import boto3
+from botocore.exceptions import WaiterError
+
+from settings import Failed
+
+STUCK = "UPDATE_ROLLBACK_FAILED"
+
+
+def go_on(stack: str, role: str | None, ask: bool) -> None:
+    """Has CloudFormation try again what it could not undo. Leaves nothing out: that is for people to decide."""
+    print(f"{stack} is {STUCK}: CloudFormation could not undo a deployment that failed.")
+    print("\n".join(f"   {line}" for line in failures(stack)))
+    if ask and input("Have it try again? [y/N] ").strip().lower() != "y":
+        raise Failed(f"{stack} takes no deployment before its roll-back has ended")
+    client = boto3.client("cloudformation")
+    client.continue_update_rollback(StackName=stack, **({"RoleARN": role} if role else {}))
+    try:
+        client.get_waiter("stack_rollback_complete").wait(StackName=stack, WaiterConfig={"Delay": 5, "MaxAttempts": 1440})
+    except WaiterError:
+        reasons = "\n   ".join(failures(stack))
+        raise Failed(
+            f"{stack} could not be rolled back again:\n   {reasons}\n"
+            'docs/operations.md says what to do under "If a deployment fails"'
+        ) from None
+    print(f"{stack} is as it was before the deployment that failed")
+
+
+def failures(stack: str) -> list[str]:
+    """Returns the resources that failed, each with its reason."""
+    pages = boto3.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=stack)
+    resources = (one for page in pages for one in page["StackResourceSummaries"])
+    failed = (one for one in resources if one["ResourceStatus"].endswith("_FAILED"))
+    return [f"{one['LogicalResourceId']}: {one.get('ResourceStatusReason', 'no reason given')}" for one in failed]
