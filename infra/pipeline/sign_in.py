@@ -1,9 +1,9 @@
 """Gets credentials of an AWS role for the steps that follow in a job of GitHub Actions.
 
 GitHub signs a token that says which repository and environment the job belongs to. AWS exchanges it for credentials
-that end after an hour. role.yaml says whose tokens the role trusts.
+that end after some time. role.yaml says whose tokens the role trusts, and how long it may be had for.
 
-usage: sign_in.py ROLE
+usage: sign_in.py ROLE SECONDS
 """
 
 import json
@@ -15,16 +15,15 @@ from pathlib import Path
 import boto3
 
 AUDIENCE = "sts.amazonaws.com"
-SECONDS = 3600
 
 
 def main() -> None:
-    [role] = sys.argv[1:]
+    role, seconds = sys.argv[1:]
     given = boto3.client("sts").assume_role_with_web_identity(
         RoleArn=role,
         RoleSessionName=f"delivery-{os.environ['GITHUB_RUN_ID']}",
         WebIdentityToken=token(),
-        DurationSeconds=SECONDS,
+        DurationSeconds=int(seconds),
     )["Credentials"]
     variables = {
         "AWS_ACCESS_KEY_ID": given["AccessKeyId"],

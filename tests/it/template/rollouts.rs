@@ -199,7 +199,7 @@ fn a_stage_is_deployed_to_its_own_region_and_asked_at_its_own_address() {
         assert!(stage.contains(&format!("{variable}: ${{{{ vars.")), "{variable}");
         assert!(read(reader).contains(variable), "{reader}");
     }
-    assert!(read("infra/pipeline/run").contains("infra/deploy/run --stack-name \"$STACK\" --region \"$AWS_REGION\""));
+    assert!(read("infra/pipeline/run").contains("--stack-name \"$STACK\" --region \"$AWS_REGION\""));
 }
 
 /// Returns the steps that a text calls the script with.
