@@ -59,6 +59,19 @@ fn tables_can_be_deleted_only_if_the_operator_says_so() {
 }
 
 #[test]
+fn a_ceiling_holds_for_every_table_and_index() {
+    let template = Template::with_parameters(&[("MaxReadUnits", "12000"), ("MaxWriteUnits", "4000")]);
+    let ceiling = json!({"MaxReadRequestUnits": "12000", "MaxWriteRequestUnits": "4000"});
+    for (id, table) in template.resources("AWS::DynamoDB::Table") {
+        let properties = &table["Properties"];
+        let indexes = properties["GlobalSecondaryIndexes"].as_array().into_iter().flatten();
+        for limited in indexes.chain([properties]) {
+            assert_eq!(limited["OnDemandThroughput"], ceiling, "{id}");
+        }
+    }
+}
+
+#[test]
 fn the_service_keeps_no_data() {
     let kinds = |resources: BTreeMap<String, Value>| -> BTreeSet<String> {
         resources.values().map(|resource| resource["Type"].as_str().unwrap().to_owned()).collect()
