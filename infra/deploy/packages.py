@@ -36,7 +36,7 @@ def refuse_others(stack: str) -> None:
         if has != (own := digest(PROGRAMS / name)):
             wrong.append(f"{function} runs a package with the SHA-256 {has}, but target/lambda/{name} makes {own}")
     if wrong:
-        advice = 'Do not trust the stack. docs/operations.md says what to do under "Another package"'
+        advice = 'Do not trust the stack. docs/deployment.md says what to do under "Another package"'
         raise Failed("\n".join([f"{stack} is deployed, with other code than that of this machine.", *wrong, advice]))
     print("every function runs the program of this machine")
 

@@ -26,7 +26,7 @@ def go_on(stack: str, role: str | None, ask: bool) -> None:
         reasons = "\n   ".join(failures(stack))
         raise Failed(
             f"{stack} could not be rolled back again:\n   {reasons}\n"
-            'docs/operations.md says what to do under "If a deployment fails"'
+            'docs/deployment.md says what to do under "If a deployment fails"'
         ) from None
     print(f"{stack} is as it was before the deployment that failed")
 

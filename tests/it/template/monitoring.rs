@@ -241,7 +241,7 @@ fn the_service_brings_no_probe_of_its_own() {
     }
 }
 
-const GUIDE: &str = include_str!("../../../docs/operations.md");
+const GUIDE: &str = include_str!("../../../docs/deployment.md");
 const RUNBOOK: &str = include_str!("../../../docs/runbook.md");
 
 #[test]
