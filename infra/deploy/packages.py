@@ -24,7 +24,12 @@ def settle_modes() -> None:
         program.chmod(0o755)
 
 
-def refuse_others(stack: str) -> None:
+def digests() -> dict[str, str]:
+    """Returns the SHA-256 of the package that sam makes of each program, by the name of its folder."""
+    return {program.parent.name: digest(program.parent) for program in PROGRAMS.glob("*/bootstrap")}
+
+
+def refuse_others(stack: str, own: dict[str, str]) -> None:
     """Fails if a function of a stack has another package than sam makes of its program."""
     client = boto3.client("lambda")
     wrong = []
@@ -33,8 +38,8 @@ def refuse_others(stack: str) -> None:
         version = {} if function.startswith(HOOK) else {"Qualifier": ALIAS}
         has = client.get_function_configuration(FunctionName=function, **version)["CodeSha256"]
         name = function.removeprefix(HOOK).removeprefix(f"{stack}-")
-        if has != (own := digest(PROGRAMS / name)):
-            wrong.append(f"{function} runs a package with the SHA-256 {has}, but target/lambda/{name} makes {own}")
+        if has != own[name]:
+            wrong.append(f"{function} runs a package with the SHA-256 {has}, but target/lambda/{name} makes {own[name]}")
     if wrong:
         advice = 'Do not trust the stack. docs/deployment.md says what to do under "Another package"'
         raise Failed("\n".join([f"{stack} is deployed, with other code than that of this machine.", *wrong, advice]))
