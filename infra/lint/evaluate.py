@@ -18,7 +18,7 @@ from ministack.core.iam_evaluator import EvalContext, ParsedStatement, evaluate,
 from samcli.lib.intrinsic_resolver.intrinsic_property_resolver import IntrinsicResolver
 from samcli.lib.intrinsic_resolver.intrinsics_symbol_table import IntrinsicsSymbolTable
 
-from rights import needs, without
+from rights import actions_of, needs, without
 
 ACCOUNT, REGION = "111111111111", "us-east-1"
 # Region and account in the ARNs of services that lack one of them.
@@ -127,7 +127,7 @@ def handled(kind: str, rights: dict) -> Iterator[str]:
     """Returns the actions of a type's own service that CloudFormation needs for it."""
     service = {"apigatewayv2": "apigateway"}.get(name := kind.split("::")[1].lower(), name)
     for actions in needs({kind}, rights["also"]).values():
-        yield from (each for each in without(actions, rights["unneeded"]) if each.startswith(f"{service}:"))
+        yield from (each for each in without(actions, actions_of(rights["unneeded"])) if each.startswith(f"{service}:"))
 
 
 def arn(service: str, name: str) -> str:

@@ -34,11 +34,13 @@ def main() -> None:
     resources = [resource for resource in made if resource.get("Condition") not in given]
     handlers = needs({resource["Type"] for resource in resources}, settings["also"])
     listed = {action for actions in handlers.values() for action in actions}
+    unneeded, contents = actions_of(settings["unneeded"]), actions_of(settings["contents"])
     # A handler reads every property that its type has, whether or not a template sets it.
-    reads = without(handlers["read"], settings["contents"])
-    needed = without(listed, settings["unneeded"]) | reads
-    wrong = [f"rights.yaml: {one}: nothing needs it anyway" for one in stale(settings["unneeded"], listed)]
-    wrong += [f"rights.yaml: {one}: nothing reads it anyway" for one in stale(settings["contents"], handlers["read"])]
+    reads = without(handlers["read"], contents)
+    needed = without(listed, unneeded) | reads
+    wrong = [f"rights.yaml: {one}: nothing needs it anyway" for one in stale(unneeded, listed)]
+    wrong += [f"rights.yaml: {one}: nothing reads it anyway" for one in stale(contents, handlers["read"])]
+    wrong += [f"rights.yaml: {one} has no reason or no source" for one in unsourced(settings)]
     execution = [name for name in policies if name.startswith("ExecutionOf")]
     wrong += compare("Execution", statements(policies, execution), needed)
     wrong += compare("Reads", statements(policies, ["Reads"]), reads | DRIFT)
@@ -78,9 +80,9 @@ MANAGED = {
 }
 
 
-def needs(types: set[str], also: dict[str, list[str]]) -> dict[str, set[str]]:
+def needs(types: set[str], also: dict[str, list[dict]]) -> dict[str, set[str]]:
     """Returns the actions of each handler (`create`, `read`, …) that the types need together."""
-    found = {"also": {action.lower() for name in types for action in also.get(name, [])}}
+    found = {"also": {action.lower() for name in types for action in actions_of(also.get(name, []))}}
     unknown = set(types)
     for path in (Path(cfnlint.__file__).parent / "data/schemas/resources").glob("*.json"):
         schema = json.loads(path.read_text())
@@ -91,6 +93,18 @@ def needs(types: set[str], also: dict[str, list[str]]) -> dict[str, set[str]]:
     if unknown - also.keys():
         sys.exit(f"rights.yaml must list under `also` what these need: {', '.join(sorted(unknown - also.keys()))}")
     return found
+
+
+def actions_of(entries: list[dict]) -> list[str]:
+    return [action for entry in entries for action in entry["actions"]]
+
+
+def unsourced(settings: dict) -> list[str]:
+    """Returns the entries that nobody could check."""
+    sections = [*settings["also"].values(), *(settings[name] for name in settings if name != "also")]
+    entries = [entry for section in sections for entry in section]
+    bad = [one for one in entries if not one.get("why") or not one.get("source", "").startswith("https://")]
+    return [", ".join(entry["actions"]) for entry in bad]
 
 
 def functions(resources: list[dict]) -> set[str]:
