@@ -80,6 +80,21 @@ MANAGED = {
 }
 
 
+# What the policies of the keys aws/dynamodb, aws/lambda and aws/secretsmanager allow everybody in the account who calls
+# through the service. https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/encryption.usagenotes.html
+#
+# A boundary may or may not limit what a policy of a resource allows: AWS's documentation has cases of both.
+# https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_evaluation-logic_policy-eval-denyallow.html
+KEYS = [
+    "kms:CreateGrant",
+    "kms:Decrypt",
+    "kms:DescribeKey",
+    "kms:Encrypt",
+    "kms:GenerateDataKey*",
+    "kms:ReEncrypt*",
+]
+
+
 def needs(types: set[str], also: dict[str, list[dict]]) -> dict[str, set[str]]:
     """Returns the actions of each handler (`create`, `read`, …) that the types need together."""
     found = {"also": {action.lower() for name in types for action in actions_of(also.get(name, []))}}
@@ -108,8 +123,8 @@ def unsourced(settings: dict) -> list[str]:
 
 
 def functions(resources: list[dict]) -> set[str]:
-    """Returns the actions that the roles of functions allow."""
-    actions = set(MANAGED["AWSXRayDaemonWriteAccess"])
+    """Returns the actions that functions need: what their roles allow, and what services do for them."""
+    actions = {*MANAGED["AWSXRayDaemonWriteAccess"], *KEYS}
     for role in (resource["Properties"] for resource in resources if resource["Type"] == "AWS::IAM::Role"):
         if "lambda.amazonaws.com" in json.dumps(role["AssumeRolePolicyDocument"]):
             for name, managed in MANAGED.items():
