@@ -18,7 +18,7 @@ from ministack.core.iam_evaluator import EvalContext, ParsedStatement, evaluate,
 from samcli.lib.intrinsic_resolver.intrinsic_property_resolver import IntrinsicResolver
 from samcli.lib.intrinsic_resolver.intrinsics_symbol_table import IntrinsicsSymbolTable
 
-from rights import needs, without
+from rights import actions_of, needs, without
 
 ACCOUNT, REGION = "111111111111", "us-east-1"
 # Region and account in the ARNs of services that lack one of them.
@@ -31,33 +31,39 @@ ANYTHING = {"Statement": {"Effect": "Allow", "Action": "*", "Resource": "*"}}
 def main() -> None:
     wanted, rights, *templates = sys.argv[1:]
     wanted, rights = (yaml.safe_load(Path(path).read_text()) for path in (wanted, rights))
-    account = Account([filled(Path(path), wanted["parameters"]) for path in templates])
-    wrong, made = [], 0
+    account = Account(templates, wanted["parameters"])
+    judged = list(judge(account, wanted))
+    for variant in wanted["variants"]:
+        judged += judge(Account(templates, wanted["parameters"] | variant["parameters"]), variant)
+    for kind, request in wanted["handled"].items():
+        resources, *context = request.split()
+        places = (*resources.split(","), "*")
+        for action in handled(kind, rights):
+            right = any(account.allows("Execution", action, on, *context) for on in places)
+            judged.append((right, f"Execution must be allowed {action} on {resources}, for {kind}"))
+    if wrong := [f"requests.yaml: {request}" for right, request in judged if not right]:
+        sys.exit("\n".join(wrong))
+    print(f"{len(judged)} requests: each is allowed or refused as it must be")
+
+
+def judge(account: "Account", case: dict) -> Iterator[tuple[bool, str]]:
+    """Makes the requests of a case. Returns whether each was decided as it must be."""
     for decision in ("allowed", "refused"):
-        for key, requests in wanted[decision].items():
+        for key, requests in case[decision].items():
             caller, *common = key.split()
             for actions, resource, *context in map(str.split, requests):
                 for action in actions.split(","):
-                    made += 1
-                    if account.allows(caller, action, resource, *common, *context) != (decision == "allowed"):
-                        whole = " ".join([action, resource, *context])
-                        wrong.append(f"requests.yaml: {caller} must be {decision} {whole}")
-    for kind, request in wanted["handled"].items():
-        resource, *context = request.split()
-        for action in handled(kind, rights):
-            made += 1
-            if not any(account.allows("Execution", action, on, *context) for on in (resource, "*")):
-                wrong.append(f"requests.yaml: Execution must be allowed {action} on {resource}, for {kind}")
-    if wrong:
-        sys.exit("\n".join(wrong))
-    print(f"{made} requests: each is allowed or refused as it must be")
+                    allowed = account.allows(caller, action, resource, *common, *context)
+                    whole = " ".join([action, resource, *context])
+                    yield allowed == (decision == "allowed"), f"{caller} must be {decision} {whole}"
 
 
 class Account:
     """An account with the roles of some templates."""
 
-    def __init__(self, templates: list[dict]) -> None:
-        resources = {name: resource for template in templates for name, resource in template["Resources"].items()}
+    def __init__(self, templates: list[str], parameters: dict[str, str]) -> None:
+        given = [filled(Path(path), parameters) for path in templates]
+        resources = {name: resource for template in given for name, resource in template["Resources"].items()}
         self.policies: dict[str, list[ParsedStatement]] = {}
         for name, resource in resources.items():
             if resource["Type"] == "AWS::IAM::ManagedPolicy":
@@ -121,7 +127,7 @@ def handled(kind: str, rights: dict) -> Iterator[str]:
     """Returns the actions of a type's own service that CloudFormation needs for it."""
     service = {"apigatewayv2": "apigateway"}.get(name := kind.split("::")[1].lower(), name)
     for actions in needs({kind}, rights["also"]).values():
-        yield from (each for each in without(actions, rights["unneeded"]) if each.startswith(f"{service}:"))
+        yield from (each for each in without(actions, actions_of(rights["unneeded"])) if each.startswith(f"{service}:"))
 
 
 def arn(service: str, name: str) -> str:

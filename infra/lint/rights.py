@@ -34,11 +34,13 @@ def main() -> None:
     resources = [resource for resource in made if resource.get("Condition") not in given]
     handlers = needs({resource["Type"] for resource in resources}, settings["also"])
     listed = {action for actions in handlers.values() for action in actions}
+    unneeded, contents = actions_of(settings["unneeded"]), actions_of(settings["contents"])
     # A handler reads every property that its type has, whether or not a template sets it.
-    reads = without(handlers["read"], settings["contents"])
-    needed = without(listed, settings["unneeded"]) | reads
-    wrong = [f"rights.yaml: {one}: nothing needs it anyway" for one in stale(settings["unneeded"], listed)]
-    wrong += [f"rights.yaml: {one}: nothing reads it anyway" for one in stale(settings["contents"], handlers["read"])]
+    reads = without(handlers["read"], contents)
+    needed = without(listed, unneeded) | reads
+    wrong = [f"rights.yaml: {one}: nothing needs it anyway" for one in stale(unneeded, listed)]
+    wrong += [f"rights.yaml: {one}: nothing reads it anyway" for one in stale(contents, handlers["read"])]
+    wrong += [f"rights.yaml: {one} has no reason or no source" for one in unsourced(settings)]
     execution = [name for name in policies if name.startswith("ExecutionOf")]
     wrong += compare("Execution", statements(policies, execution), needed)
     wrong += compare("Reads", statements(policies, ["Reads"]), reads | DRIFT)
@@ -78,9 +80,24 @@ MANAGED = {
 }
 
 
-def needs(types: set[str], also: dict[str, list[str]]) -> dict[str, set[str]]:
+# What the policies of the keys aws/dynamodb, aws/lambda and aws/secretsmanager allow everybody in the account who calls
+# through the service. https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/encryption.usagenotes.html
+#
+# A boundary may or may not limit what a policy of a resource allows: AWS's documentation has cases of both.
+# https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_evaluation-logic_policy-eval-denyallow.html
+KEYS = [
+    "kms:CreateGrant",
+    "kms:Decrypt",
+    "kms:DescribeKey",
+    "kms:Encrypt",
+    "kms:GenerateDataKey*",
+    "kms:ReEncrypt*",
+]
+
+
+def needs(types: set[str], also: dict[str, list[dict]]) -> dict[str, set[str]]:
     """Returns the actions of each handler (`create`, `read`, …) that the types need together."""
-    found = {"also": {action.lower() for name in types for action in also.get(name, [])}}
+    found = {"also": {action.lower() for name in types for action in actions_of(also.get(name, []))}}
     unknown = set(types)
     for path in (Path(cfnlint.__file__).parent / "data/schemas/resources").glob("*.json"):
         schema = json.loads(path.read_text())
@@ -93,9 +110,21 @@ def needs(types: set[str], also: dict[str, list[str]]) -> dict[str, set[str]]:
     return found
 
 
+def actions_of(entries: list[dict]) -> list[str]:
+    return [action for entry in entries for action in entry["actions"]]
+
+
+def unsourced(settings: dict) -> list[str]:
+    """Returns the entries that nobody could check."""
+    sections = [*settings["also"].values(), *(settings[name] for name in settings if name != "also")]
+    entries = [entry for section in sections for entry in section]
+    bad = [one for one in entries if not one.get("why") or not one.get("source", "").startswith("https://")]
+    return [", ".join(entry["actions"]) for entry in bad]
+
+
 def functions(resources: list[dict]) -> set[str]:
-    """Returns the actions that the roles of functions allow."""
-    actions = set(MANAGED["AWSXRayDaemonWriteAccess"])
+    """Returns the actions that functions need: what their roles allow, and what services do for them."""
+    actions = {*MANAGED["AWSXRayDaemonWriteAccess"], *KEYS}
     for role in (resource["Properties"] for resource in resources if resource["Type"] == "AWS::IAM::Role"):
         if "lambda.amazonaws.com" in json.dumps(role["AssumeRolePolicyDocument"]):
             for name, managed in MANAGED.items():
