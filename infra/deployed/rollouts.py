@@ -16,30 +16,8 @@ FUNCTION, LATE = "marketplaces", "compact"
 PROGRAMS = ROOT / "target" / "lambda"
 BROKEN = b"#!/bin/sh\nexit 1\n"
 SHIFTED = "10% of the requests"
-
-
-def deploy_good_version(deployment: Deployment) -> None:
-    """The hook accepts the new versions. Each gets a tenth of the requests for a while, then all, wave by wave.
-
-    Something else has taken the place of a package.
-    """
-    with changed(FUNCTION, b"\n"), changed(LATE, b"\n"), deployment.client().steady():
-        take_place(deployment)
-        told = log_of(lambda: deployment.deploy("--service-only"))
-    accepted = ["the hook reported Succeeded", SHIFTED, r"had .*", "100% of the requests"]
-    assert_told(told, of(FUNCTION, accepted) + of(LATE, accepted))
-    shares = re.search(r"had (\d+) of (\d+)", told[2])
-    new, total = map(int, shares.groups())
-    if not 0 < new <= total / 5:
-        raise Failed(f"the new version had {new} of {total} requests instead of a tenth")
-
-
-def take_place(deployment: Deployment) -> None:
-    """Puts something else where sam is going to put the package, as another stack's deployment might."""
-    client = deployment.aws("s3")
-    names = (bucket["Name"] for bucket in client.list_buckets()["Buckets"])
-    bucket = next(name for name in names if name.startswith("aws-sam-cli-managed-default-"))
-    client.put_object(Bucket=bucket, Key=f"{SERVICE}/{dir_checksum(str(PROGRAMS / FUNCTION))}", Body=b"no package")
+# What CodeDeploy's part in the emulator says of a version that gets all requests.
+MOVED = ["the hook reported Succeeded", SHIFTED, r"had .*", "100% of the requests"]
 
 
 def refuse_broken_version(deployment: Deployment) -> None:
@@ -53,22 +31,40 @@ def refuse_broken_version(deployment: Deployment) -> None:
 def take_back_alarming_version(deployment: Deployment) -> None:
     """An alarm goes off while the last wave has a tenth of the requests, and still fires when the first is taken back.
 
-    So the stack is stuck. The next deployment takes the roll-back to its end. It also removes the versions that failed
-    deployments have left.
+    So the stack is stuck.
+    """
+    with changed(FUNCTION, b"\n"), changed(LATE, b"\n"), deployment.client().steady():
+        with alarm_once_shifted(deployment, LATE) as alarm:
+            told = log_of(lambda: deployment.assert_deploy_fails("UPDATE_ROLLBACK_FAILED"))
+    refused = f"failed, alarm {alarm} went off"
+    alarming = ["the hook reported Succeeded", SHIFTED, refused]
+    assert_told(told, of(FUNCTION, MOVED) + of(LATE, alarming) + of(FUNCTION, [refused]))
+
+
+def deploy_good_version(deployment: Deployment) -> None:
+    """The stack is no longer stuck. Each new version gets a tenth of the requests for a while, then all, wave by wave.
+
+    What failed deployments have left is removed. Something else has taken the place of a package.
     """
     left = left_versions(deployment)
     with changed(FUNCTION, b"\n\n"), changed(LATE, b"\n\n"), deployment.client().steady():
-        with alarm_once_shifted(deployment, LATE) as alarm:
-            told = log_of(lambda: deployment.assert_deploy_fails("UPDATE_ROLLBACK_FAILED"))
-        alarming = f"failed, alarm {alarm} went off"
-        accepted = ["the hook reported Succeeded", SHIFTED, r"had .*", "100% of the requests"]
-        taken_back = of(FUNCTION, [alarming])
-        assert_told(told, of(FUNCTION, accepted) + of(LATE, ["the hook reported Succeeded", SHIFTED, alarming]) + taken_back)
+        take_place(deployment)
         told = log_of(lambda: deployment.deploy("--service-only"))
-    assert_told(told, of(FUNCTION, accepted) * 2 + of(LATE, accepted))
+    assert_told(told, of(FUNCTION, MOVED) * 2 + of(LATE, MOVED))
+    new, total = map(int, re.search(r"had (\d+) of (\d+)", told[len(MOVED) + 2]).groups())
+    if not 0 < new <= total / 5:
+        raise Failed(f"the new version had {new} of {total} requests instead of a tenth")
     if not left or left & left_versions(deployment):
-        raise Failed(f"the failed deployments before left the versions {left}, and they are still there")
+        raise Failed(f"failed deployments left the versions {left}, and they are still there")
     deployment.assert_data_kept()
+
+
+def take_place(deployment: Deployment) -> None:
+    """Puts something else where sam is going to put the package, as another stack's deployment might."""
+    client = deployment.aws("s3")
+    names = (bucket["Name"] for bucket in client.list_buckets()["Buckets"])
+    bucket = next(name for name in names if name.startswith("aws-sam-cli-managed-default-"))
+    client.put_object(Bucket=bucket, Key=f"{SERVICE}/{dir_checksum(str(PROGRAMS / FUNCTION))}", Body=b"no package")
 
 
 def left_versions(deployment: Deployment) -> set[int]:
