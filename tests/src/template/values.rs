@@ -19,7 +19,9 @@ impl Values<'_> {
         match value {
             Value::Array(values) => values.iter().map(|value| self.evaluated(value)).collect(),
             Value::Object(entries) => self.function(entries).unwrap_or_else(|| {
-                Value::Object(entries.iter().map(|(name, value)| (name.clone(), self.evaluated(value))).collect())
+                let evaluated = entries.iter().map(|(name, value)| (name.clone(), self.evaluated(value)));
+                // A property without a value is none.
+                Value::Object(evaluated.filter(|(_, value)| !value.is_null()).collect())
             }),
             scalar => scalar.clone(),
         }
