@@ -34,9 +34,10 @@ class Report:
         self.figures.append(Figure(self.sections[-1], what, text))
         print(f"   {what}: {text}", flush=True)
 
-    def fail(self, reason: object) -> None:
-        self.failures.append(Figure(self.sections[-1], "failed", str(reason)))
-        print(f"   FAILED: {reason}", flush=True)
+    def fail(self, *reasons: object) -> None:
+        for reason in reasons:
+            self.failures.append(Figure(self.sections[-1], "failed", str(reason)))
+            print(f"   FAILED: {reason}", flush=True)
 
     def json(self) -> str:
         return json.dumps(asdict(self), indent=1)
