@@ -1,4 +1,4 @@
-"""A client that makes one request on a connection."""
+"""A client of the API."""
 
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from urllib.parse import urlsplit
@@ -6,17 +6,35 @@ from urllib.parse import urlsplit
 TIMEOUT_SECONDS = 30
 
 
-def get(base_url: str, path: str, key: str) -> int:
-    """Returns the status of the answer, or 0 if there was none."""
-    url = urlsplit(base_url)
-    # RFC 6761 says that these names are loopback, but not every resolver knows it.
-    address = "127.0.0.1" if url.hostname.endswith(".localhost") else url.hostname
-    kind = HTTPSConnection if url.scheme == "https" else HTTPConnection
-    connection = kind(address, url.port, timeout=TIMEOUT_SECONDS)
+class Client:
+    """Makes one request after the other, on one connection for as long as the API keeps it."""
+
+    def __init__(self, base_url: str, key: str | None = None) -> None:
+        url = urlsplit(base_url)
+        # RFC 6761 says that these names are loopback, but not every resolver knows it.
+        address = "127.0.0.1" if url.hostname.endswith(".localhost") else url.hostname
+        kind = HTTPSConnection if url.scheme == "https" else HTTPConnection
+        self.connection = kind(address, url.port, timeout=TIMEOUT_SECONDS)
+        self.headers = {"Host": url.netloc} | ({"Authorization": f"Bearer {key}"} if key else {})
+
+    def get(self, path: str) -> tuple[int, bytes]:
+        """Returns the status and the body of the answer. The status is 0 if there was none."""
+        try:
+            self.connection.request("GET", path, headers=self.headers)
+            answer = self.connection.getresponse()
+            return answer.status, answer.read()
+        except (OSError, HTTPException):
+            self.connection.close()
+            return 0, b""
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+def get(base_url: str, path: str, key: str) -> tuple[int, bytes]:
+    """Makes a request on a connection of its own."""
+    client = Client(base_url, key)
     try:
-        connection.request("GET", path, headers={"Host": url.netloc, "Authorization": f"Bearer {key}"})
-        return connection.getresponse().status
-    except (OSError, HTTPException):
-        return 0
+        return client.get(path)
     finally:
-        connection.close()
+        client.close()

@@ -1,11 +1,12 @@
-"""Removes both stacks and all that they leave. Names what it could not remove."""
+"""Removes all stacks and all that they leave. Names what it could not remove."""
 
 from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 
 import boto3
 
+import rights
 from stack import Failed, Stack
-
 
 # The stack with the bucket that sam uploads to.
 UPLOADS = "aws-sam-cli-managed-default"
@@ -19,6 +20,8 @@ class Removal:
     def __init__(self, stack: Stack) -> None:
         self.stack = stack
         self.left: list[str] = []
+        # Why CloudFormation could not remove something at the first try.
+        self.refused: list[str] = []
 
     def run(self) -> list[str]:
         """Removes everything. Returns what is left, for people."""
@@ -26,7 +29,14 @@ class Removal:
             self.attempt(f"stack {stack}", lambda stack=stack: self.remove_stack(stack))
         for what, remove in self.retained():
             self.attempt(what, remove)
+        self.attempt(f"stack {self.stack.policy}", self.remove_rights)
         return self.left
+
+    def remove_rights(self) -> None:
+        if there := [name for name in (self.stack.name, self.stack.data) if self.stack.status(name)]:
+            raise Failed(f"it has the role that CloudFormation needs to remove {' and '.join(there)}")
+        rights.narrow(self.stack)
+        self.remove_stack(self.stack.policy)
 
     def attempt(self, what: str, act: Callable[[], object]) -> None:
         print(f"   removing {what}", flush=True)
@@ -40,13 +50,17 @@ class Removal:
         client = self.stack.stacks
         if self.stack.settled(stack) is None:
             return
-        # A second try leaves in place what the first could not remove.
-        for _ in range(2):
-            kept = self.undeletable(stack) if self.stack.status(stack) == "DELETE_FAILED" else []
+        begun = datetime.now(UTC)
+        # The second try has all rights. A third leaves in place what the others could not remove.
+        for number in range(3):
+            kept = self.undeletable(stack) if number == 2 else []
             client.delete_stack(StackName=stack, **({"RetainResources": kept} if kept else {}))
             if self.stack.settled(stack) is None:
                 self.left += [f"{name} of stack {stack}, which CloudFormation could not remove" for name in kept]
                 return
+            if number == 0 and stack != self.stack.policy:
+                self.refused += self.stack.reasons(stack, begun)
+                rights.widen(self.stack)
         raise Failed(f"it is {self.stack.status(stack)}")
 
     def undeletable(self, stack: str) -> list[str]:

@@ -14,11 +14,12 @@ class Figure:
 
 @dataclass
 class Report:
-    """What one run has found."""
+    """What one run has found. Its documents do not tell the account."""
 
     stack: str
     region: str
     on_aws: bool
+    account: str
     begun: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     # Figures are added to the last of them.
     sections: list[str] = field(default_factory=list)
@@ -34,12 +35,13 @@ class Report:
         self.figures.append(Figure(self.sections[-1], what, text))
         print(f"   {what}: {text}", flush=True)
 
-    def fail(self, reason: object) -> None:
-        self.failures.append(Figure(self.sections[-1], "failed", str(reason)))
-        print(f"   FAILED: {reason}", flush=True)
+    def fail(self, *reasons: object) -> None:
+        for reason in reasons:
+            self.failures.append(Figure(self.sections[-1], "failed", str(reason)))
+            print(f"   FAILED: {reason}", flush=True)
 
     def json(self) -> str:
-        return json.dumps(asdict(self), indent=1)
+        return self.masked(json.dumps(asdict(self), indent=1))
 
     def markdown(self) -> str:
         where = f"AWS, region {self.region}" if self.on_aws else "an emulator. Nothing in it was seen on AWS"
@@ -48,4 +50,7 @@ class Report:
         found = [*self.figures, *self.failures]
         # The logs have the rest of a value with several lines.
         rows = [(one.section, one.what, one.value.partition("\n")[0].replace("|", "\\|")) for one in found]
-        return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows), ""])
+        return self.masked("\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows), ""]))
+
+    def masked(self, text: str) -> str:
+        return text.replace(self.account, "0" * len(self.account))

@@ -8,7 +8,10 @@ import string
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import takewhile
 from pathlib import Path
 
 import boto3
@@ -48,6 +51,11 @@ class Stack:
 
     name: str
     session: boto3.Session = field(default_factory=boto3.Session)
+    # What deployments give to both templates.
+    parameters: dict[str, str] = field(default_factory=PARAMETERS.copy)
+    # The role that CloudFormation takes. Without it, CloudFormation does what the caller may do.
+    role: str | None = None
+    begun: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name):
@@ -59,6 +67,16 @@ class Stack:
     @property
     def data(self) -> str:
         return f"{self.name}-data"
+
+    @property
+    def policy(self) -> str:
+        """The stack with the pipeline's rights."""
+        return f"pipeline-{self.name}-policy"
+
+    @property
+    def execution(self) -> str:
+        """The role's name, as policy.yaml gives it."""
+        return f"pipeline-{self.name}-execution"
 
     def client(self, service: str):
         return self.session.client(service)
@@ -84,14 +102,36 @@ class Stack:
             time.sleep(PAUSE)
         return status
 
+    def events(self, stack: str, since: datetime) -> Iterator[dict]:
+        """Yields what has happened to a stack and those nested in it, the newest first."""
+        pages = self.stacks.get_paginator("describe_stack_events").paginate(StackName=stack)
+        events = (event for page in pages for event in page["StackEvents"])
+        recent = list(takewhile(lambda event: event["Timestamp"] >= since, events))
+        yield from recent
+        nested = (event for event in recent if event["ResourceType"] == "AWS::CloudFormation::Stack")
+        inner = {event.get("PhysicalResourceId", "") for event in nested}
+        # A stack's events name the stack itself, too, and at first a nested one has no id.
+        for one in inner - {"", *(event["StackId"] for event in recent)}:
+            yield from self.events(one, since)
+
+    def reasons(self, stack: str, since: datetime) -> list[str]:
+        """Returns why resources of a stack have failed, and not because others had."""
+        if not self.status(stack):
+            return []
+        failed = (event for event in self.events(stack, since) if event["ResourceStatus"].endswith("_FAILED"))
+        told = {f"{event['LogicalResourceId']}: {event.get('ResourceStatusReason', 'no reason')}" for event in failed}
+        return sorted(reason for reason in told if "cancelled" not in reason)
+
     def deploy(self, *options: str) -> None:
-        parameters = PARAMETERS | {"Architecture": architecture()}
+        parameters = self.parameters | {"Architecture": architecture()}
         command = [sys.executable, "-B", "infra/deploy/run", "--config-env", "dev", "--yes"]
         command += ["--stack-name", self.name, "--region", self.session.region_name, *options]
+        command += ["--role-arn", self.role] if self.role else []
         self.run("deploy", command + [part for pair in parameters.items() for part in ("--parameter", "=".join(pair))])
 
-    def output(self, name: str) -> str:
-        outputs = self.stacks.describe_stacks(StackName=self.name)["Stacks"][0]["Outputs"]
+    def output(self, name: str, stack: str | None = None) -> str:
+        """Returns an output of the service stack, or of another one."""
+        outputs = self.stacks.describe_stacks(StackName=stack or self.name)["Stacks"][0]["Outputs"]
         return next(output["OutputValue"] for output in outputs if output["OutputKey"] == name)
 
     def resource(self, logical_id: str) -> str:
