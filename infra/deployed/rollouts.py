@@ -31,22 +31,24 @@ def refuse_broken_version(deployment: Deployment) -> None:
 def take_back_alarming_version(deployment: Deployment) -> None:
     """An alarm goes off while the last wave has a tenth of the requests, and still fires when the first is taken back.
 
-    So the stack is stuck.
+    So the stack is stuck. The deployment also removes what the failed one before it has left.
     """
+    left = left_versions(deployment)
     with changed(FUNCTION, b"\n"), changed(LATE, b"\n"), deployment.client().steady():
         with alarm_once_shifted(deployment, LATE) as alarm:
             told = log_of(lambda: deployment.assert_deploy_fails("UPDATE_ROLLBACK_FAILED"))
     refused = f"failed, alarm {alarm} went off"
     alarming = ["the hook reported Succeeded", SHIFTED, refused]
     assert_told(told, of(FUNCTION, MOVED) + of(LATE, alarming) + of(FUNCTION, [refused]))
+    if not left or left & versions(deployment):
+        raise Failed(f"the failed deployment before left the versions {left}, and they are still there")
 
 
 def deploy_good_version(deployment: Deployment) -> None:
     """The stack is no longer stuck. Each new version gets a tenth of the requests for a while, then all, wave by wave.
 
-    What failed deployments have left is removed. Something else has taken the place of a package.
+    Something else has taken the place of a package.
     """
-    left = left_versions(deployment)
     with changed(FUNCTION, b"\n\n"), changed(LATE, b"\n\n"), deployment.client().steady():
         take_place(deployment)
         told = log_of(lambda: deployment.deploy("--service-only"))
@@ -54,8 +56,6 @@ def deploy_good_version(deployment: Deployment) -> None:
     new, total = map(int, re.search(r"had (\d+) of (\d+)", told[len(MOVED) + 2]).groups())
     if not 0 < new <= total / 5:
         raise Failed(f"the new version had {new} of {total} requests instead of a tenth")
-    if not left or left & left_versions(deployment):
-        raise Failed(f"failed deployments left the versions {left}, and they are still there")
     deployment.assert_data_kept()
 
 
@@ -69,10 +69,13 @@ def take_place(deployment: Deployment) -> None:
 
 def left_versions(deployment: Deployment) -> set[int]:
     """Returns the versions that are newer than the one with the requests. Lambda would not publish the same again."""
-    client, name = deployment.aws("lambda"), f"{SERVICE}-{FUNCTION}"
-    found = [version["Version"] for version in client.list_versions_by_function(FunctionName=name)["Versions"]]
-    live = int(client.get_alias(FunctionName=name, Name="live")["FunctionVersion"])
-    return {int(version) for version in found if version.isdigit() and int(version) > live}
+    alias = deployment.aws("lambda").get_alias(FunctionName=f"{SERVICE}-{FUNCTION}", Name="live")
+    return {version for version in versions(deployment) if version > int(alias["FunctionVersion"])}
+
+
+def versions(deployment: Deployment) -> set[int]:
+    listed = deployment.aws("lambda").list_versions_by_function(FunctionName=f"{SERVICE}-{FUNCTION}")["Versions"]
+    return {int(one["Version"]) for one in listed if one["Version"].isdigit()}
 
 
 def changed(function: str, more: bytes):
