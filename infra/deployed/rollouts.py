@@ -23,7 +23,7 @@ MOVED = ["the hook reported Succeeded", SHIFTED, r"had .*", "100% of the request
 def refuse_broken_version(deployment: Deployment) -> None:
     """The hook refuses a version that ends before it takes a request. No request goes to it."""
     with replaced(FUNCTION, BROKEN), deployment.client().steady():
-        told = log_of(lambda: deployment.assert_deploy_fails("UPDATE_ROLLBACK_COMPLETE"))
+        told = log_of(deployment.assert_deploy_fails)
     assert_told(told, of(FUNCTION, ["the hook reported Failed", "failed, .*"]))
     deployment.assert_data_kept()
 
@@ -31,29 +31,30 @@ def refuse_broken_version(deployment: Deployment) -> None:
 def take_back_alarming_version(deployment: Deployment) -> None:
     """An alarm goes off while the last wave has a tenth of the requests, and still fires when the first is taken back.
 
-    So the stack is stuck. The deployment also removes what the failed one before it has left.
+    So the stack is stuck, and the deployment goes on with that once the alarm is quiet. It also removes what the failed
+    one before it has left.
     """
     left = left_versions(deployment)
     with changed(FUNCTION, b"\n"), changed(LATE, b"\n"), deployment.client().steady():
-        with alarm_once_shifted(deployment, LATE) as alarm:
-            told = log_of(lambda: deployment.assert_deploy_fails("UPDATE_ROLLBACK_FAILED"))
+        with alarm_once_shifted(deployment) as alarm:
+            told = log_of(deployment.assert_deploy_fails)
     refused = f"failed, alarm {alarm} went off"
     alarming = ["the hook reported Succeeded", SHIFTED, refused]
-    assert_told(told, of(FUNCTION, MOVED) + of(LATE, alarming) + of(FUNCTION, [refused]))
+    assert_told(told, of(FUNCTION, MOVED) + of(LATE, alarming) + of(FUNCTION, [refused]) + of(FUNCTION, MOVED))
     if not left or left & versions(deployment):
         raise Failed(f"the failed deployment before left the versions {left}, and they are still there")
 
 
 def deploy_good_version(deployment: Deployment) -> None:
-    """The stack is no longer stuck. Each new version gets a tenth of the requests for a while, then all, wave by wave.
+    """Each new version gets a tenth of the requests for a while, then all, wave by wave.
 
     Something else has taken the place of a package.
     """
     with changed(FUNCTION, b"\n\n"), changed(LATE, b"\n\n"), deployment.client().steady():
         take_place(deployment)
         told = log_of(lambda: deployment.deploy("--service-only"))
-    assert_told(told, of(FUNCTION, MOVED) * 2 + of(LATE, MOVED))
-    new, total = map(int, re.search(r"had (\d+) of (\d+)", told[len(MOVED) + 2]).groups())
+    assert_told(told, of(FUNCTION, MOVED) + of(LATE, MOVED))
+    new, total = map(int, re.search(r"had (\d+) of (\d+)", told[2]).groups())
     if not 0 < new <= total / 5:
         raise Failed(f"the new version had {new} of {total} requests instead of a tenth")
     deployment.assert_data_kept()
@@ -96,8 +97,8 @@ def replaced(function: str, program: bytes) -> Iterator[None]:
 
 
 @contextmanager
-def alarm_once_shifted(deployment: Deployment, function: str) -> Iterator[str]:
-    """Sets off an alarm as soon as a function's new version gets requests. Yields its name."""
+def alarm_once_shifted(deployment: Deployment) -> Iterator[str]:
+    """Sets off an alarm as soon as the last wave gets requests, until it has stopped the roll-back. Yields its name."""
     alarms, alarm = deployment.aws("cloudwatch"), f"{SERVICE}-rollback-answers"
     over, begun = threading.Event(), cloud.log_size()
 
@@ -106,7 +107,11 @@ def alarm_once_shifted(deployment: Deployment, function: str) -> Iterator[str]:
 
     def watch() -> None:
         while not over.wait(0.1):
-            if re.search(rf"{function}:live .*{SHIFTED}", cloud.log_since(begun)):
+            log = cloud.log_since(begun)
+            if re.search(f"{FUNCTION}:live .* {alarm} went off", log):
+                set_state("OK")
+                return
+            if re.search(f"{LATE}:live .*{SHIFTED}", log):
                 # Again and again, because ministack may evaluate the alarm in between.
                 set_state("ALARM")
 
@@ -117,7 +122,6 @@ def alarm_once_shifted(deployment: Deployment, function: str) -> Iterator[str]:
     finally:
         over.set()
         thread.join()
-        set_state("OK")
 
 
 def log_of(act) -> list[str]:

@@ -9,6 +9,7 @@ import time
 from collections import Counter
 
 from client import Client
+from releases import heeded
 from report import Report
 from stack import Failed, Stack
 
@@ -26,11 +27,19 @@ THROTTLED, NO_CAPACITY = (429, "Too Many Requests"), (503, "Service Unavailable"
 
 
 def measure(stack: Stack, report: Report) -> None:
-    """Lowers the throttle and floods one route, then several at once."""
+    """Lowers the throttle and floods one route, then several at once.
+
+    The deployment is all at once, as in an emergency. Then no alarm may stand in its way.
+    """
     stack.parameters |= {"ThrottleRate": str(RATE), "ThrottleBurst": str(BURST)}
+    rollout, stack.parameters["Rollout"] = stack.parameters["Rollout"], "AllAtOnce"
     begun = time.monotonic()
-    stack.deploy("--service-only")
+    try:
+        stack.deploy("--service-only")
+    finally:
+        stack.parameters["Rollout"] = rollout
     report.add("the deployment of another throttle, s", time.monotonic() - begun)
+    report.add("alarms that a deployment all at once heeds", heeded(stack))
     base_url = stack.output("BaseUrl")
     alone = flood(base_url, PATHS[:1])
     one = tell(report, "one route", alone)

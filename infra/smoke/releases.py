@@ -128,6 +128,17 @@ def requests(stack: Stack, key: str, paths: Iterable[str]) -> Iterator[Counter]:
         thread.join()
 
 
+def heeded(stack: Stack) -> str:
+    """Names the alarms that stop a deployment of the function that gets broken versions. Emulators do not tell."""
+    client, application = stack.client("codedeploy"), stack.resource("ServerlessDeploymentApplication")
+    wanted = {"applicationName": application, "deploymentGroupName": stack.resource("MarketplacesFunctionDeploymentGroup")}
+    try:
+        alarms = client.get_deployment_group(**wanted)["deploymentGroupInfo"].get("alarmConfiguration", {})
+    except ClientError as error:
+        return f"unknown: {error.response['Error']['Code']}"
+    return ", ".join(one["name"] for one in alarms.get("alarms", []) if alarms.get("enabled")) or "none"
+
+
 def throttled(stack: Stack, since: datetime) -> str:
     """Names the resources with whose calls CloudFormation was too fast."""
     events = stack.events(stack.name, since)

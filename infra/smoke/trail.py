@@ -17,8 +17,9 @@ from stack import Stack, is_aws
 
 # Seconds until the history has an event: about five minutes, and no more than fifteen (AWS's documentation).
 DELAY = 900 if is_aws() else 0
-# Seconds between two pages. AWS allows two a second.
+# Seconds between two pages. AWS allows two a second. In a busy account there are too many to read all.
 PAUSE = 0.6 if is_aws() else 0
+MOST_PAGES = 1000
 # IAM tells its events here, wherever its resources are used.
 GLOBAL = "us-east-1"
 REFUSED = re.compile("AccessDenied|Unauthorized|NotAuthorized|AuthorizationError|Forbidden", re.IGNORECASE)
@@ -95,7 +96,7 @@ def compare(stack: Stack, report: Report, known: dict[str, Role]) -> None:
     print(f"   waiting {DELAY / 60:.0f} minutes for the last events; Ctrl-C skips this", flush=True)
     time.sleep(DELAY)
     events = Counter()
-    for event in history(stack):
+    for event in history(stack, report):
         if (name := issuer(event)) in known:
             events[name] += 1
             take(known[name], event)
@@ -120,12 +121,15 @@ def tell(report: Report, kind: str, role: Role, seen: int) -> None:
     report.fail(*(f"{kind} may not {one}" for one in sorted(role.refused) if not one.startswith(LATE)))
 
 
-def history(stack: Stack) -> Iterator[dict]:
-    """Yields the account's events since the run began."""
+def history(stack: Stack, report: Report) -> Iterator[dict]:
+    """Yields the account's events since the run began, the newest first."""
     for region in {stack.session.region_name, GLOBAL}:
         client = stack.session.client("cloudtrail", region_name=region)
-        for page in client.get_paginator("lookup_events").paginate(StartTime=stack.begun):
+        for number, page in enumerate(client.get_paginator("lookup_events").paginate(StartTime=stack.begun), 1):
             yield from (json.loads(event["CloudTrailEvent"]) for event in page["Events"])
+            if number == MOST_PAGES:
+                report.add(f"events of {region}", f"only the newest {number} pages were read")
+                break
             time.sleep(PAUSE)
 
 

@@ -180,6 +180,15 @@ fn a_deployment_without_a_topic_for_alarms_is_refused_unless_it_says_that_it_goe
     assert_eq!(Template::read().parameter("Alarms")["Default"], "required");
 }
 
+/// The alarms' own stack would refuse it too late: a first deployment cannot be repeated then.
+#[test]
+fn a_budget_that_nobody_would_be_told_of_is_refused() {
+    for (email, topic, objections) in [("", "", 2), ("a@example.com", "", 1), ("a@example.com", "arn", 0)] {
+        let given = [("MonthlyBudget", "100"), ("BudgetEmail", email), ("AlarmTopicArn", topic), ("Alarms", "off")];
+        assert_eq!(Template::with_parameters(&given).objections().len(), objections, "{email} {topic}");
+    }
+}
+
 #[test]
 fn every_parameter_of_the_alarms_can_be_set_from_the_service() {
     let resource = Template::read().service().remove("AlarmStack").unwrap();
@@ -188,7 +197,7 @@ fn every_parameter_of_the_alarms_can_be_set_from_the_service() {
     let file = resource["Properties"]["TemplateURL"].as_str().unwrap();
     let path = format!("{}/../{file}", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(path).unwrap();
-    let parameters = text.split("\nParameters:\n").nth(1).unwrap().split("\nRules:\n").next().unwrap();
+    let parameters = text.split("\nParameters:\n").nth(1).unwrap().split("\nConditions:\n").next().unwrap();
     let names = parameters.lines().filter_map(|line| line.strip_prefix("  ")?.strip_suffix(':'));
     let names: BTreeSet<&str> = names.filter(|name| !name.starts_with(' ')).collect();
     assert_eq!(given, names, "{file}");
