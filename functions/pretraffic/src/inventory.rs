@@ -23,6 +23,14 @@ pub struct CheckedResource {
     pub name: String,
     /// What is wrong with it, if anything is.
     pub found: Result<(), Problem>,
+    /// About how many messages a queue holds, whether or not they can be received now.
+    pub messages: Option<u64>,
+}
+
+impl CheckedResource {
+    fn new(kind: ResourceKind, name: String, found: Result<(), Problem>) -> Self {
+        Self { kind, name, found, messages: None }
+    }
 }
 
 /// Checks all resources of a stack at the same time. `bucket` returns the name of its bucket, which contains the
@@ -36,17 +44,20 @@ pub async fn check(
     let tables = Table::ALL.map(|table| async move {
         let name = resources.table(table);
         let found = check_table(dynamodb, &name, table.indexes()).await;
-        CheckedResource { kind: ResourceKind::Table, name, found }
+        CheckedResource::new(ResourceKind::Table, name, found)
     });
     let queues = Queue::ALL.map(|queue| async move {
         let name = resources.queue(queue);
-        let found = check_queue(sqs, &name).await;
-        CheckedResource { kind: ResourceKind::Queue, name, found }
+        let (messages, found) = match check_queue(sqs, &name).await {
+            Ok(messages) => (Some(messages), Ok(())),
+            Err(problem) => (None, Err(problem)),
+        };
+        CheckedResource { messages, ..CheckedResource::new(ResourceKind::Queue, name, found) }
     });
     let keyring = async {
         let name = resources.keyring();
         let found = check_keyring(secrets, &name).await;
-        CheckedResource { kind: ResourceKind::Secret, name, found }
+        CheckedResource::new(ResourceKind::Secret, name, found)
     };
     let bucket = async {
         let name = bucket.await;
@@ -55,7 +66,7 @@ pub async fn check(
             Err(problem) => Err(problem.clone()),
         };
         let name = name.unwrap_or_else(|_| "of this account".to_owned());
-        CheckedResource { kind: ResourceKind::Bucket, name, found }
+        CheckedResource::new(ResourceKind::Bucket, name, found)
     };
     let (mut checked, queues, keyring, bucket) = tokio::join!(join_all(tables), join_all(queues), keyring, bucket);
     checked.extend(queues);
@@ -83,12 +94,17 @@ pub async fn check_table(client: &aws_sdk_dynamodb::Client, name: &str, indexes:
     Ok(())
 }
 
-/// Checks that the queue exists and answers.
-async fn check_queue(client: &aws_sdk_sqs::Client, name: &str) -> Result<(), Problem> {
+/// Checks that the queue exists and answers. Returns about how many messages it holds.
+async fn check_queue(client: &aws_sdk_sqs::Client, name: &str) -> Result<u64, Problem> {
+    const HELD: [QueueAttributeName; 3] = [
+        QueueAttributeName::ApproximateNumberOfMessages,
+        QueueAttributeName::ApproximateNumberOfMessagesDelayed,
+        QueueAttributeName::ApproximateNumberOfMessagesNotVisible,
+    ];
     let found = client.get_queue_url().queue_name(name).send().await?;
     let attributes = client.get_queue_attributes().set_queue_url(found.queue_url);
-    attributes.attribute_names(QueueAttributeName::QueueArn).send().await?;
-    Ok(())
+    let found = attributes.set_attribute_names(Some(HELD.to_vec())).send().await?.attributes.unwrap_or_default();
+    Ok(HELD.iter().filter_map(|name| found.get(name)?.parse::<u64>().ok()).sum())
 }
 
 /// Checks that the secret exists, is not scheduled for deletion, and holds a valid keyring.

@@ -144,7 +144,8 @@ impl Pretraffic {
     async fn verdict(&self) -> Verdict {
         let bucket = async { Ok(self.bucket.clone()) };
         let checked = inventory::check(&self.clients, &Resources::new(&self.stack), bucket).await;
-        let wrong = |CheckedResource { kind, name, found }| found.err().map(|problem| problem.sentence(kind, &name));
+        let wrong =
+            |CheckedResource { kind, name, found, .. }| found.err().map(|problem| problem.sentence(kind, &name));
         let mut problems: Vec<String> = checked.into_iter().filter_map(wrong).collect();
         for version in &self.versions {
             match self.try_version(version).await {

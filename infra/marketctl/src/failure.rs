@@ -126,6 +126,10 @@ pub(crate) fn none_left_out(unreadable: &[Unreadable]) -> Result<(), CommandFail
 /// Returns a whole sentence about a resource that cannot be used: which one, what is wrong with it, what to do next.
 pub(crate) fn with_remedy(problem: &Problem, kind: ResourceKind, name: &str) -> String {
     let next = match (problem, kind) {
+        (Problem::Missing, ResourceKind::Secret) => {
+            "if it was deleted, restore it (`aws secretsmanager restore-secret`, for 30 days), because no deployment can \
+             make the same again; if there is no such stack yet, deploy it, or select the right one with --stack and AWS_REGION"
+        }
         (Problem::Missing, _) => {
             "deploy the stack, or select the right stack with --stack and its region with AWS_REGION"
         }
