@@ -1,5 +1,5 @@
-//! `marketctl feed send`: puts messages into the feed queue, as the marketplace's own systems do. Their content
-//! is not checked, because an operator may send invalid messages on purpose.
+//! `marketctl feed send`: puts messages into the feed queue, as the marketplace's own systems do. Their content is not
+//! checked, because an operator may send invalid messages on purpose. Those that are too long for the feed are refused.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -8,9 +8,9 @@ use aws_sdk_sqs::Client;
 use aws_sdk_sqs::operation::send_message_batch::SendMessageBatchOutput;
 use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
 use common::backoff::full_jitter;
-use common::queues::MAX_BATCH_BYTES;
 use common::resources::Queue;
 use common::store::explain;
+use feed::MAX_MESSAGE_BYTES;
 use futures_util::{StreamExt, stream};
 use serde::Serialize;
 use terminal::Output;
@@ -30,6 +30,7 @@ const WORDS: Words = Words {
     done: "sent",
     refused: "not sent",
     refused_hint: "All other lines are in the feed queue. Correct these and send them again.",
+    all_refused_hint: "Nothing is in the feed queue. Correct the lines and send the file again.",
     stopped_hint: "Fix the cause (`marketctl check` helps) and send the file again; a message that arrives twice is applied once.",
 };
 
@@ -44,7 +45,7 @@ struct Report {
 pub(crate) async fn send(source: Source, stack: &str, output: Output) -> Result<(), CommandFailure> {
     let opened = source.open()?;
     let session = Session::open(stack).await?;
-    let mut input = Input::start(opened, &session.clock, MAX_BATCH_BYTES, |line| Ok(line.to_owned()));
+    let mut input = Input::start(opened, &session.clock, MAX_MESSAGE_BYTES, |line| Ok(line.to_owned()));
     let mut report = Report::default();
     let ended = send_all(&session, &mut input, &mut report).await;
     let lines_read = input.finish(&mut report.refused);

@@ -27,6 +27,7 @@ const WORDS: Words = Words {
     done: "imported",
     refused: "refused",
     refused_hint: "All other lines are stored. Correct these and import the file again; lines that are already stored change nothing.",
+    all_refused_hint: "Nothing was stored. Correct the lines and import the file again.",
     stopped_hint: "Fix the cause (`marketctl check` helps) and import the file again; lines that are already stored change nothing.",
 };
 

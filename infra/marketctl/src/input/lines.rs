@@ -1,5 +1,5 @@
 //! Reads the lines of a stream, parses them into messages and groups them into chunks, each of which is worked on as a
-//! whole. A line that is longer than allowed is skipped and never held in memory.
+//! whole. A line that is longer than allowed is skipped and never held in memory. Blank lines mean nothing.
 
 use std::io::{self, BufRead, Read};
 
@@ -9,6 +9,8 @@ use feed::Rejection;
 const MAX_CHUNK_LINES: u64 = 4_000;
 /// A chunk ends with the line that brings it to this many bytes, so that very long lines do not fill the memory.
 const MAX_CHUNK_BYTES: u64 = 16 * 1_024 * 1_024;
+/// What some programs write before UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// The bytes of the longest line ending, `\r\n`.
 const MAX_ENDING_BYTES: u64 = 2;
 
@@ -29,18 +31,23 @@ pub(super) struct Chunks<R, M> {
     lines: Lines<R>,
     parse: Parse<M>,
     lines_read: u64,
+    has_begun: bool,
     error: Option<io::Error>,
 }
 
 impl<R: BufRead, M> Chunks<R, M> {
     /// Reads lines of at most `max_bytes` bytes each, not counting their endings.
     pub(super) fn new(stream: R, max_bytes: usize, parse: Parse<M>) -> Self {
-        Self { lines: Lines { stream, max_bytes, buffer: Vec::new() }, parse, lines_read: 0, error: None }
+        let lines = Lines { stream, max_bytes, buffer: Vec::new() };
+        Self { lines, parse, lines_read: 0, has_begun: false, error: None }
     }
 
     fn next_chunk(&mut self) -> io::Result<Option<Chunk<M>>> {
         if let Some(error) = self.error.take() {
             return Err(error);
+        }
+        if !std::mem::replace(&mut self.has_begun, true) {
+            self.lines.begin()?;
         }
         let mut chunk = Chunk { messages: Vec::new(), refused: Vec::new(), lines: 0, bytes: 0 };
         while chunk.lines < MAX_CHUNK_LINES && chunk.bytes < MAX_CHUNK_BYTES {
@@ -73,6 +80,9 @@ impl<M> Chunk<M> {
     fn add(&mut self, number: u64, line: Line<'_>, parse: &mut Parse<M>) {
         self.lines += 1;
         self.bytes += line.bytes;
+        if line.text.as_ref().is_ok_and(|text| text.trim_ascii().is_empty()) {
+            return;
+        }
         match line.text.map_err(|reason| Rejection::new("", reason)).and_then(parse) {
             Ok(message) => self.messages.push((number, message)),
             Err(rejection) => self.refused.push((number, rejection)),
@@ -97,7 +107,20 @@ struct Line<'a> {
 }
 
 impl<R: BufRead> Lines<R> {
-    /// Returns the next line, or `None` at the end. One empty line at the very end is ignored.
+    /// Passes over a byte order mark. Fails if the stream is something else than lines, each line of which would be
+    /// refused.
+    fn begin(&mut self) -> io::Result<()> {
+        let head = self.stream.fill_buf()?;
+        if let Some(what) = other_than_lines(head) {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+        }
+        if head.starts_with(BYTE_ORDER_MARK) {
+            self.stream.consume(BYTE_ORDER_MARK.len());
+        }
+        Ok(())
+    }
+
+    /// Returns the next line, or `None` at the end.
     fn next(&mut self) -> io::Result<Option<Line<'_>>> {
         self.buffer.clear();
         let longest = self.max_bytes as u64 + MAX_ENDING_BYTES;
@@ -111,9 +134,6 @@ impl<R: BufRead> Lines<R> {
         }
         let line = self.buffer.strip_suffix(b"\n").unwrap_or(&self.buffer);
         let line = line.strip_suffix(b"\r").unwrap_or(line);
-        if line.is_empty() && self.stream.fill_buf()?.is_empty() {
-            return Ok(None);
-        }
         Ok(Some(Line { text: readable(line, self.max_bytes), bytes }))
     }
 }
@@ -122,10 +142,20 @@ fn readable(line: &[u8], max_bytes: usize) -> Result<&str, String> {
     if line.len() > max_bytes {
         return Err(too_long(max_bytes));
     }
-    if line.is_empty() {
-        return Err("must not be an empty line".to_owned());
-    }
     str::from_utf8(line).map_err(|_| "must be UTF-8".to_owned())
+}
+
+/// Returns what a stream is that begins like this, and what to do, if it does not hold one message per line.
+fn other_than_lines(head: &[u8]) -> Option<&'static str> {
+    let first = head.trim_ascii_start().split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
+    match first {
+        [0x1f, 0x8b, ..] => Some("it is compressed: unpack it first, for example with `gunzip -c`"),
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Some("it is UTF-16: convert it to UTF-8 first"),
+        [b'[', ..] | [b'{', b'\n' | b'\r', ..] => {
+            Some("it is one JSON document and not one message per line: make lines of it, for example with `jq -c`")
+        }
+        _ => None,
+    }
 }
 
 fn too_long(max_bytes: usize) -> String {
@@ -179,7 +209,7 @@ mod tests {
         let chunk = chunks(stream.as_bytes()).next().unwrap().unwrap();
         assert_eq!(chunk.messages.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [1, 5]);
         let refused: Vec<_> = chunk.refused.iter().map(|(line, rejection)| (*line, rejection.field.as_str())).collect();
-        assert_eq!(refused, [(2, ""), (3, ""), (4, "id")]);
+        assert_eq!(refused, [(2, ""), (4, "id")]);
         assert_eq!((chunk.lines, chunk.bytes), (5, stream.len() as u64));
     }
 
@@ -199,23 +229,37 @@ mod tests {
     }
 
     #[test]
-    fn a_last_line_needs_no_ending_an_ending_may_be_that_of_windows_and_only_the_last_line_may_be_empty() {
-        let empty = "<must not be an empty line>";
+    fn a_last_line_needs_no_ending_and_an_ending_may_be_that_of_windows() {
         for (stream, expected) in [
             (&b""[..], &[][..]),
             (b"{1}", &["{1}"]),
             (b"{1}\n{2}", &["{1}", "{2}"]),
             (b"{1}\r\n{2}\r\n", &["{1}", "{2}"]),
-            (b"\n", &[]),
-            (b"{1}\n\n", &["{1}"]),
-            (b"{1}\r\n\r\n", &["{1}"]),
-            (b"{1}\n\n{2}\n", &["{1}", empty, "{2}"]),
-            (b"{1}\n\n\n", &["{1}", empty]),
-            (b"{1}\n \t\n", &["{1}", " \t"]),
+            (b"{1}\r\n\r\n{2}", &["{1}", "", "{2}"]),
             (b"{1}\n\xff\xfe\n{2}\n", &["{1}", "<must be UTF-8>", "{2}"]),
         ] {
             assert_eq!(read(stream), expected, "{}", stream.escape_ascii());
         }
+    }
+
+    #[test]
+    fn what_is_no_lines_is_named_once() {
+        let [gzip, utf_16] = [&b"\x1f\x8b\x08\0"[..], b"\xff\xfe{\0"];
+        for (stream, what) in [
+            (gzip, "compressed"),
+            (utf_16, "UTF-16"),
+            (b"\n[{\"type\":\"item\"}]", "one JSON document"),
+            (b"{\n  \"type\": \"item\"\n}\n", "one JSON document"),
+            (b"{\r\n", "one JSON document"),
+        ] {
+            let error = chunks(stream).next().unwrap().unwrap_err().to_string();
+            assert!(error.contains(what), "{error}");
+        }
+        for stream in [&b""[..], b"{", b"nonsense\n["] {
+            assert!(chunks(stream).all(|chunk| chunk.is_ok()), "{}", stream.escape_ascii());
+        }
+        let marked = chunks(&[BYTE_ORDER_MARK, REMOVED.as_bytes()].concat()[..]).next().unwrap().unwrap();
+        assert_eq!((marked.messages.len(), marked.refused.len()), (1, 0));
     }
 
     #[test]

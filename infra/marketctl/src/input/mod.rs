@@ -192,9 +192,10 @@ impl fmt::Display for RefusedLine {
 pub(crate) struct Words {
     /// What is done with lines: `imported` or `sent`.
     pub(crate) done: &'static str,
-    /// What the refused lines are, and what to do about them.
+    /// What the refused lines are, and what to do about them: if there are others, and if there are none.
     pub(crate) refused: &'static str,
     pub(crate) refused_hint: &'static str,
+    pub(crate) all_refused_hint: &'static str,
     /// What to do if the run stopped before the end of its input.
     pub(crate) stopped_hint: &'static str,
 }
@@ -210,7 +211,11 @@ impl Words {
     ) -> Result<(), CommandFailure> {
         let (message, hint) = match (ended, lines_read) {
             (Ok(()), _) if refused.is_empty() => return Ok(()),
-            (Ok(()), _) => (format!("{} of {lines} lines {}", refused.len(), self.refused), self.refused_hint),
+            (Ok(()), _) => {
+                let is_all = refused.len() as u64 == lines;
+                let hint = if is_all { self.all_refused_hint } else { self.refused_hint };
+                (format!("{} of {lines} lines {}", refused.len(), self.refused), hint)
+            }
             (Err(reason), 0) => (format!("nothing was {}: {reason}", self.done), self.stopped_hint),
             (Err(reason), line) => (format!("stopped after line {line}: {reason}"), self.stopped_hint),
         };
@@ -271,11 +276,18 @@ mod tests {
 
     #[test]
     fn a_failure_names_each_refused_line_to_people_and_to_programs() {
-        let words = Words { done: "sent", refused: "not sent", refused_hint: "Correct them.", stopped_hint: "Fix it." };
+        let words = Words {
+            done: "sent",
+            refused: "not sent",
+            refused_hint: "Correct them.",
+            all_refused_hint: "None was sent.",
+            stopped_hint: "Fix it.",
+        };
         let refused = [7, 9].map(refused);
         let failure = words.result(Ok(()), 9, 9, &refused).unwrap_err();
         assert_eq!(failure.text(), "error: 2 of 9 lines not sent\n  line 7: no\n  line 9: no\nCorrect them.");
         assert_eq!(failure.document()["refused"][1], json!({ "line": 9, "reason": "no" }));
+        assert!(words.result(Ok(()), 2, 2, &refused).unwrap_err().text().ends_with("\nNone was sent."));
         let stopped = |line| words.result(Err("away".to_owned()), line, line, &[]).unwrap_err().text();
         assert_eq!(stopped(0), "error: nothing was sent: away\nFix it.");
         assert_eq!(stopped(7), "error: stopped after line 7: away\nFix it.");
