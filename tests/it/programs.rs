@@ -14,11 +14,14 @@ use common::clock::{Clock, SystemClock};
 use common::event::EventKind;
 use common::resources::Queue;
 use common::timestamp::Timestamp;
+use feed::MAX_MESSAGE_BYTES;
 use futures_util::future::join_all;
 use local::environment::Variables;
 use serde_json::{Value, json};
 use tests::webhooks_cli::{OWNER, WebhooksCli, text};
-use tests::{Client, Stack, TestQueue, base_bucket, binary, listing, local, marketctl, uuid};
+use tests::{
+    Answer, Client, Receiver, Stack, TestQueue, base_bucket, binary, listing, local, marketctl, to_loopback, uuid,
+};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Command;
 use webhooks::delivery::{Delivery, Lane, Progress, Status};
@@ -28,22 +31,19 @@ fn variables(stack: &Stack) -> Variables {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn feed_send_takes_everything_that_sqs_takes_and_names_the_rest_by_line() {
-    const SQS_MAX_BYTES: usize = 262_144;
+async fn feed_send_takes_everything_that_the_feed_reads_and_names_the_rest_by_line() {
     let stack = Stack::new().await;
     let queue = stack.queue(Queue::Feed);
     let good = listing(1, "1.00", "2026-11-20T10:00:00Z", 1).to_string();
-    let bad = ["nonsense".to_owned(), " ".to_owned(), "x".repeat(201 * 1_024), "y".repeat(SQS_MAX_BYTES)];
-    let lines = [&[good.clone(), String::new()], &bad[..], &["z".repeat(SQS_MAX_BYTES + 1), good.clone()]].concat();
+    let bad = ["nonsense".to_owned(), "{}".to_owned(), "x".repeat(MAX_MESSAGE_BYTES)];
+    let long = "z".repeat(MAX_MESSAGE_BYTES + 1);
+    let lines = [&[good.clone(), String::new(), " ".to_owned()], &bad[..], &[long, good.clone()]].concat();
     let run = marketctl(&variables(&stack), &["--json", "feed", "send", "-"], &lines.join("\n")).await;
     assert_eq!(run.code, 1, "{run:?}");
-    let refused = json!([
-        {"line": 2, "reason": "must not be an empty line"},
-        {"line": 7, "reason": "must have at most 262144 bytes"},
-    ]);
-    assert_eq!(run.json(), json!({"sent": 6, "refused": refused}));
+    let refused = json!([{"line": 7, "reason": format!("must have at most {MAX_MESSAGE_BYTES} bytes")}]);
+    assert_eq!(run.json(), json!({"sent": 5, "refused": refused}));
     assert_eq!(serde_json::from_str::<Value>(&run.stderr).unwrap()["refused"], refused);
-    assert_eq!(queue.count().await, 6);
+    assert_eq!(queue.count().await, 5);
 
     let _workers = stack.workers().await;
     queue.wait_until_empty().await;
@@ -82,6 +82,40 @@ async fn check_looks_at_indexes() {
         let found = check["error"].as_str();
         assert!(found == error || found.unwrap().starts_with(error.unwrap()), "{found:?}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn check_counts_what_waits_warns_of_dead_letters_and_knows_what_no_deployment_brings_back() {
+    let stack = Stack::new().await;
+    stack.queue(Queue::FeedDead).send(&["{}".to_owned(), "{}".to_owned()]).await;
+    let run = marketctl(&variables(&stack), &["--json", "check"], "").await;
+    assert_eq!(run.code, 0, "{run:?}");
+    let report = run.json();
+    let check = |name: &str| report["checks"].as_array().unwrap().iter().find(|check| check["name"] == name).unwrap();
+    let dead = check("marketplace-feed-dead");
+    assert_eq!((&dead["ok"], &dead["messages"]), (&json!(true), &json!(2)));
+    let warning = dead["warning"].as_str().unwrap();
+    assert!(warning.starts_with("marketplace-feed-dead holds 2 dead letters"), "{warning}");
+    let live = check("marketplace-feed");
+    assert_eq!((&live["messages"], &live["warning"]), (&json!(0), &Value::Null));
+    assert!(marketctl(&variables(&stack), &["check"], "").await.stdout.contains(warning));
+
+    let other = marketctl(&variables(&stack), &["--stack", "other", "check"], "").await;
+    let keyring = other.stderr.lines().find(|line| line.contains("other-keyring")).unwrap();
+    assert!(other.code == 1 && keyring.contains("aws secretsmanager restore-secret"), "{other:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_waits_for_a_delivery_learns_how_its_attempt_ended() {
+    let stack = Stack::new().await;
+    let (cli, _workers) = (WebhooksCli::new(&stack), stack.workers_in_real_time(to_loopback(1)).await);
+    let receiver = Receiver::start(|number, _| Answer::Status(if number == 1 { 500 } else { 204 })).await;
+    let (endpoint, _) = stack.endpoint(OWNER.parse().unwrap(), &receiver.url).await;
+    let failed = cli.run(&format!("test {} --wait --json", endpoint.id)).await;
+    assert_eq!((failed.code, &failed.json()["status"]), (1, &json!("failed")), "{failed:?}");
+    assert!(failed.stderr.contains("was not acknowledged"), "{failed:?}");
+    let resent = cli.done(&format!("resend {} --wait", text(&failed.json()["id"]))).await;
+    assert_eq!((&resent["status"], &resent["round"]), (&json!("delivered"), &json!(2)));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -173,7 +207,7 @@ async fn the_deliveries_of_an_outage_are_counted_and_then_sent_again_with_one_co
     let people = cli.run(&resend).await;
     assert_eq!((people.code, people.stderr.as_str()), (0, ""), "{people:?}");
     assert!(people.stdout.contains("had 0 held and 1 failed deliveries"), "{people:?}");
-    assert!(people.stdout.contains("Sent again: 1."), "{people:?}");
+    assert!(people.stdout.contains("Queued: 1."), "{people:?}");
     assert_eq!(waiting(&stack, Lane::Slow).await, 1);
 
     let nothing = cli.run(&resend).await;

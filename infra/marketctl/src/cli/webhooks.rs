@@ -65,6 +65,9 @@ pub(crate) enum WebhookCommand {
         /// The event to send, such as listing.sold; by default the first one that the endpoint selected
         #[arg(long)]
         event: Option<EventKind>,
+        /// Wait for the attempt, at most two minutes; exit code 1 unless the receiver acknowledged it
+        #[arg(long)]
+        wait: bool,
     },
     /// List an endpoint's deliveries, newest first; they are kept for 35 days
     Deliveries(ListDeliveries),
@@ -142,6 +145,9 @@ pub(crate) struct ResendOptions {
     /// Only count them; send nothing
     #[arg(long, requires = "endpoint", conflicts_with = "id")]
     pub(crate) dry_run: bool,
+    /// Wait for the attempt, at most two minutes; exit code 1 unless the receiver acknowledged it
+    #[arg(long, conflicts_with = "endpoint")]
+    pub(crate) wait: bool,
 }
 
 #[derive(Args, Debug)]

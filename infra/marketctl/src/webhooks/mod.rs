@@ -1,6 +1,7 @@
 //! The `webhooks` commands.
 
 mod keyring;
+mod outcome;
 mod recovery;
 mod repair;
 mod show;
@@ -14,6 +15,7 @@ use admin::webhooks::document::{
     SentDelivery,
 };
 use admin::webhooks::{EndpointUpdate, NewEndpoint, Recoverable, Selection, WantedDeliveries, WebhookAdmin};
+use common::ids::DeliveryId;
 use common::rows::Rows;
 use terminal::Output;
 use webhooks::endpoint::Endpoints;
@@ -132,10 +134,10 @@ async fn perform(
             let endpoint = admin.activate_secret(id).await?;
             output.print(&EndpointDocument::from(&endpoint), show::activated)?;
         }
-        WebhookCommand::Test { id, event } => {
+        WebhookCommand::Test { id, event, wait } => {
             let delivery_id = admin.test(id, event).await?;
             audit.made(Subject { endpoint_id: Some(id), ..delivery_id.into() });
-            output.print(&SentDelivery { delivery_id }, show::sent)?;
+            queued(admin, delivery_id, wait, output).await?;
         }
         WebhookCommand::Deliveries(list) => {
             let rows = deliveries(admin, &list).await?;
@@ -153,12 +155,20 @@ async fn perform(
     Ok(())
 }
 
+/// Tells that a delivery is queued, or waits for its attempt and tells how that ended.
+async fn queued(admin: &WebhookAdmin, id: DeliveryId, wait: bool, output: Output) -> Result<(), CommandFailure> {
+    if wait {
+        return outcome::wait(admin, id, output).await;
+    }
+    Ok(output.print(&SentDelivery { delivery_id: id }, show::queued)?)
+}
+
 /// Sends the delivery that was named again, or those of the endpoint that was named.
 async fn resend(admin: &WebhookAdmin, options: ResendOptions, output: Output) -> Result<(), CommandFailure> {
-    let ResendOptions { id, endpoint, status, since, until, dry_run } = options;
+    let ResendOptions { id, endpoint, status, since, until, dry_run, wait } = options;
     if let Some(id) = id {
         let delivery_id = admin.resend(id).await?;
-        output.print(&SentDelivery { delivery_id }, show::sent)?;
+        queued(admin, delivery_id, wait, output).await?;
     }
     if let Some(endpoint) = endpoint {
         let statuses = if status.is_empty() { Recoverable::ALL.to_vec() } else { status };

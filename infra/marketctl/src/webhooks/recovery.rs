@@ -86,7 +86,7 @@ fn complete(recovery: &Recovery) -> Result<(), CommandFailure> {
             "`marketctl webhooks deliveries ID` lists them, and `marketctl webhooks show DELIVERY_ID` shows a body, which you can hand to the receiver yourself.",
         ),
         Some(cause) => (
-            format!("stopped: {cause}; deliveries sent again: {sent}, left: {left}"),
+            format!("stopped: {cause}; deliveries queued: {sent}, left: {left}"),
             match cause {
                 WebhookAdminError::Disabled(_) => {
                     "What is left stays as it is. Once the receiver works, run `marketctl webhooks enable ID`, then this command again."
@@ -153,7 +153,7 @@ impl RecoveryReport {
         let SentDeliveries { sent, skipped, left } = done;
         let SkippedDeliveries { changed, too_many_rounds, expired } = skipped;
         format!(
-            "{found}\nSent again: {sent}. Changed meanwhile: {changed}. With too many rounds: {too_many_rounds}. \
+            "{found}\nQueued: {sent}. Changed meanwhile: {changed}. With too many rounds: {too_many_rounds}. \
              No longer kept: {expired}. Left: {left}."
         )
     }
@@ -209,7 +209,7 @@ mod tests {
         let text = RecoveryReport::counted(id(), &survey()).text();
         assert_eq!(text, format!("{found}Nothing was sent. Without --dry-run they are sent again."));
         let text = RecoveryReport::new(id(), &recovery(None)).text();
-        let counts = "Sent again: 20. Changed meanwhile: 3. With too many rounds: 2. No longer kept: 1. Left: 8.";
+        let counts = "Queued: 20. Changed meanwhile: 3. With too many rounds: 2. No longer kept: 1. Left: 8.";
         assert_eq!(text, format!("{found}{counts}"));
         let text = RecoveryReport::counted(id(), &Survey::default()).text();
         assert_eq!(text, format!("Endpoint {ID} has no such deliveries to send again."));
@@ -219,7 +219,7 @@ mod tests {
     fn a_recovery_that_stopped_says_why_and_what_is_left() {
         let stopped_by = |cause| complete(&recovery(Some(cause))).unwrap_err();
         let disabled = stopped_by(WebhookAdminError::Disabled(id()));
-        let stopped = format!("error: stopped: endpoint {ID} is disabled; deliveries sent again: 20, left: 8\n");
+        let stopped = format!("error: stopped: endpoint {ID} is disabled; deliveries queued: 20, left: 8\n");
         let text = disabled.text();
         assert!(text.starts_with(&stopped) && text.contains("webhooks enable ID"), "{text}");
         // Deliveries were sent, so the audit line must not take it for a refusal.

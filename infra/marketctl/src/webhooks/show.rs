@@ -134,9 +134,11 @@ fn secret_once(shown: &EndpointWithSecret<'_>) -> String {
     format!("    {}\n\nThe secret is shown only this once: store it now.", shown.secret)
 }
 
-pub(super) fn sent(sent: &SentDelivery) -> String {
+pub(super) fn queued(sent: &SentDelivery) -> String {
     let id = sent.delivery_id;
-    format!("Delivery {id} is on its way. To see its result:\n\n    marketctl webhooks show {id}")
+    format!(
+        "Delivery {id} is queued. --wait tells how its attempt ends. To see its result later:\n\n    marketctl webhooks show {id}"
+    )
 }
 
 pub(super) fn deliveries(list: &ListDeliveries, rows: &[DeliveryRow]) -> String {

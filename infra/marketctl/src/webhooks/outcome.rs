@@ -1,0 +1,54 @@
+//! Waits for the attempt of a delivery that was just queued, and tells how it ended.
+
+use std::time::Duration;
+
+use admin::webhooks::WebhookAdmin;
+use admin::webhooks::document::DeliveryDocument;
+use common::ids::DeliveryId;
+use terminal::Output;
+use tokio::time::{Instant, sleep};
+use webhooks::delivery::{Delivery, Status};
+
+use super::show;
+use crate::failure::CommandFailure;
+
+/// More than an attempt takes, and a minute until a sweep finds what no message calls for.
+const LIMIT: Duration = Duration::from_mins(2);
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// Waits, and prints the delivery. It is an error if the endpoint has not acknowledged it.
+pub(super) async fn wait(admin: &WebhookAdmin, id: DeliveryId, output: Output) -> Result<(), CommandFailure> {
+    let delivery = attempted(admin, id).await?;
+    output.print(&DeliveryDocument::new(&delivery, admin.clock.now()), show::delivery)?;
+    if delivery.progress.status == Status::Delivered {
+        return Ok(());
+    }
+    let last = delivery.progress.attempts.last();
+    let why = match last.map(|attempt| (attempt.status, attempt.error.as_deref())) {
+        Some((_, Some(error))) => error.to_owned(),
+        Some((Some(status), None)) => format!("the receiver answered {status}"),
+        _ => "no attempt was made".to_owned(),
+    };
+    Err(CommandFailure::new(
+        format!("delivery {id} was not acknowledged: {why}"),
+        "Mend the receiver, then send it again.",
+    ))
+}
+
+/// Returns the delivery once the first attempt of its round is over.
+async fn attempted(admin: &WebhookAdmin, id: DeliveryId) -> Result<Delivery, CommandFailure> {
+    let deadline = Instant::now() + LIMIT;
+    loop {
+        let delivery = admin.delivery(id).await?;
+        if delivery.progress.status != Status::Pending || delivery.progress.failed_attempts > 0 {
+            return Ok(delivery);
+        }
+        if Instant::now() > deadline {
+            return Err(CommandFailure::new(
+                format!("no attempt of delivery {id} was made within {} s", LIMIT.as_secs()),
+                "It is still queued. `marketctl webhooks show DELIVERY_ID` shows its result; `marketctl check` finds what is wrong.",
+            ));
+        }
+        sleep(PAUSE).await;
+    }
+}
