@@ -53,8 +53,10 @@ def read(config: str, name: str | None, added: list[str]) -> tuple[Settings, Set
     data.stack, data.parameters["Stack"] = f"{service.stack}-data", service.stack
     for parameter in added:
         key, separator, value = parameter.partition("=")
+        if not separator:
+            raise Failed(f"--parameter {parameter}: must be NAME=VALUE")
         having = [settings for settings in (data, service) if key in settings.known()]
-        if not separator or not having:
+        if not having:
             raise Failed(f"--parameter {parameter}: no template has a parameter {key}")
         if key == "Stack":
             raise Failed("--parameter Stack: give --stack-name instead")
@@ -64,11 +66,22 @@ def read(config: str, name: str | None, added: list[str]) -> tuple[Settings, Set
 
 
 def from_samconfig(template: Path, samconfig: Path, config: str) -> Settings:
-    sections = tomllib.loads(samconfig.read_text())
+    name = samconfig.relative_to(ROOT)
+    try:
+        sections = tomllib.loads(samconfig.read_text())
+    except tomllib.TOMLDecodeError as error:
+        raise Failed(f"{name}: {error}") from None
     if config not in sections:
-        raise Failed(f"{samconfig.relative_to(ROOT)} has no section {config}")
+        raise Failed(f"{name} has no section {config}")
     given = sections[config].get("deploy", {}).get("parameters", {}).get("parameter_overrides", [])
-    parts = shlex.split(given) if isinstance(given, str) else given
-    parameters = dict(part.split("=", 1) for part in parts)
     common = sections[config]["global"]["parameters"]
-    return Settings(template, samconfig, common["stack_name"], common.get("region"), parameters)
+    settings = Settings(template, samconfig, common["stack_name"], common.get("region"), {})
+    for part in shlex.split(given) if isinstance(given, str) else given:
+        key, separator, value = part.partition("=")
+        if not separator:
+            raise Failed(f"{name}, section {config}: parameter_overrides: {part} must be NAME=VALUE, without blanks")
+        # CloudFormation would pass over it without a word.
+        if key not in settings.known():
+            raise Failed(f"{name}, section {config}: {template.relative_to(ROOT)} has no parameter {key}")
+        settings.parameters[key] = value
+    return settings

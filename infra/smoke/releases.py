@@ -14,7 +14,7 @@ from botocore.exceptions import ClientError
 
 from client import get
 from report import Report
-from stack import HOME, PROGRAMS, Failed, Stack
+from stack import HOME, PROGRAMS, Failed, Stack, events
 
 # The function that gets a version that does not start.
 FUNCTION = "marketplaces"
@@ -141,8 +141,7 @@ def heeded(stack: Stack) -> str:
 
 def throttled(stack: Stack, since: datetime) -> str:
     """Names the resources with whose calls CloudFormation was too fast."""
-    events = stack.events(stack.name, since)
-    found = (event for event in events if THROTTLES.search(event.get("ResourceStatusReason", "")))
+    found = (event for event in events.events(stack.stacks, stack.name, since) if THROTTLES.search(event.get("ResourceStatusReason", "")))
     return ", ".join(sorted({event["LogicalResourceId"] for event in found})) or "none"
 
 

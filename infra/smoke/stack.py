@@ -8,22 +8,23 @@ import string
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from itertools import takewhile
 from pathlib import Path
 
 import boto3
 from botocore.exceptions import ClientError
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "infra" / "deploy"))
+
+import events
+from packages import PROGRAMS, architecture
+from settings import Failed
+
 HOME = ROOT / "target" / "smoke"
-PROGRAMS = ROOT / "target" / "lambda"
 # Only stacks with such a name are ever removed.
 NAME = re.compile("smoke-[a-z0-9]{6}")
-# What the ELF header of a program says of its processor, and the value of the template's Architecture.
-ARCHITECTURES = {0x3E: "x86_64", 0xB7: "arm64"}
 # The production way, so that a broken version has something to go back to.
 PARAMETERS = {
     "Alarms": "off",
@@ -39,10 +40,6 @@ PAUSE = 5
 NOT_BEGUN = ("REVIEW_IN_PROGRESS",)
 # The last lines of a failed command's output that are shown.
 TAIL = 15
-
-
-class Failed(Exception):
-    """A step failed. The message is for the terminal and for the report."""
 
 
 @dataclass
@@ -102,25 +99,9 @@ class Stack:
             time.sleep(PAUSE)
         return status
 
-    def events(self, stack: str, since: datetime) -> Iterator[dict]:
-        """Yields what has happened to a stack and those nested in it, the newest first."""
-        pages = self.stacks.get_paginator("describe_stack_events").paginate(StackName=stack)
-        events = (event for page in pages for event in page["StackEvents"])
-        recent = list(takewhile(lambda event: event["Timestamp"] >= since, events))
-        yield from recent
-        nested = (event for event in recent if event["ResourceType"] == "AWS::CloudFormation::Stack")
-        inner = {event.get("PhysicalResourceId", "") for event in nested}
-        # A stack's events name the stack itself, too, and at first a nested one has no id.
-        for one in inner - {"", *(event["StackId"] for event in recent)}:
-            yield from self.events(one, since)
-
     def reasons(self, stack: str, since: datetime) -> list[str]:
-        """Returns why resources of a stack have failed, and not because others had."""
-        if not self.status(stack):
-            return []
-        failed = (event for event in self.events(stack, since) if event["ResourceStatus"].endswith("_FAILED"))
-        told = {f"{event['LogicalResourceId']}: {event.get('ResourceStatusReason', 'no reason')}" for event in failed}
-        return sorted(reason for reason in told if "cancelled" not in reason)
+        """Returns why resources of a stack, or of one nested in it, have failed."""
+        return events.reasons(self.stacks, stack, since) if self.status(stack) else []
 
     def deploy(self, *options: str) -> None:
         parameters = self.parameters | {"Architecture": architecture()}
@@ -183,15 +164,3 @@ def fresh_name() -> str:
 def is_aws() -> bool:
     """Returns whether calls go to AWS itself, and not to an emulator."""
     return not any(name.startswith("AWS_ENDPOINT_URL") and value for name, value in os.environ.items())
-
-
-def architecture() -> str:
-    """Returns for which processor the functions were built."""
-    program = PROGRAMS / "me" / "bootstrap"
-    if not program.exists():
-        raise Failed("no functions: run cargo lambda build --locked --release --arm64 first")
-    header = program.read_bytes()[:20]
-    found = ARCHITECTURES.get(int.from_bytes(header[18:20], "little")) if header[:4] == b"\x7fELF" else None
-    if not found:
-        raise Failed(f"{program.relative_to(ROOT)} is no program for arm64 or x86-64")
-    return found
