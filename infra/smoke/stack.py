@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "infra" / "deploy"))
 
 import events
-from packages import PROGRAMS, architecture
+from programs import PROGRAMS, architecture
 from settings import Failed
 
 HOME = ROOT / "target" / "smoke"
