@@ -82,6 +82,22 @@ impl Audit {
     }
 }
 
+/// Writes a line for each change that a command has made by itself.
+pub(crate) async fn tell(
+    session: &Session,
+    command: &'static str,
+    changes: impl IntoIterator<Item = (Option<UserId>, Subject)>,
+) {
+    let changes: Vec<_> = changes.into_iter().collect();
+    if changes.is_empty() {
+        return;
+    }
+    let actor = actor(session).await;
+    for (user_id, subject) in changes {
+        Change { actor: actor.as_deref(), user_id, command, subject }.log(DONE);
+    }
+}
+
 /// Returns the operator's identity in AWS, or else the operating system's user.
 async fn actor(session: &Session) -> Option<String> {
     let named = |name: &str| std::env::var(name).ok().filter(|user| !user.is_empty());

@@ -20,7 +20,8 @@ use local::environment::Variables;
 use marketctl::repair::{Mode, Repair, RepairError, RepairReport};
 use serde_json::{Value, json};
 use tests::{
-    Program, Stack, balance, base_bucket, dynamodb, item, listing, marketctl, marketplace, order, set_row_number, uuid,
+    Program, Stack, audited_marketctl, balance, base_bucket, dynamodb, item, listing, marketctl, marketplace, order,
+    set_row_number, uuid,
 };
 
 /// The rows of a table by their keys.
@@ -96,11 +97,15 @@ async fn repair_says_what_it_found_and_what_it_did() {
     delete(&stack, streams::TABLE, &newest.unwrap()).await;
     delete(&stack, orders::TABLE, &[format!("order#{}", uuid(1)), "authority".to_owned()]).await;
     let before = rows(&stack, streams::TABLE).await;
-    let looked = run(&stack, &["--dry-run"]).await.json();
+    let looked = run(&stack, &["--dry-run"]).await;
+    assert_eq!(looked.code, 1, "{looked:?}");
+    let looked = looked.json();
     assert_eq!(rows(&stack, streams::TABLE).await, before);
     assert_eq!((&looked["in_line"], &looked["dry_run"]), (&json!(false), &json!(true)), "{looked}");
     assert_eq!(looked["orders"]["orders_without_authority"], 1);
     assert_eq!(looked["streams"][1]["began_at"], Value::Null);
+    let affected = json!([{"table": "accounts", "id": user, "send_again": "orders"}]);
+    assert_eq!(looked["affected"], affected, "{looked}");
     let repaired = run(&stack, &[]).await.json();
     assert_eq!(repaired["orders"], looked["orders"]);
     assert!(repaired["streams"][1]["began_at"].is_u64(), "{repaired}");
@@ -109,6 +114,7 @@ async fn repair_says_what_it_found_and_what_it_did() {
 
     let orders_only = run(&stack, &["--table", "accounts", "--restored"]).await.json();
     assert_eq!((&orders_only["streams"], &orders_only["orders"]["users"]), (&json!([]), &json!(1)));
+    assert_eq!((&orders_only["examined"], &orders_only["keys"]), (&json!(["accounts"]), &Value::Null));
     let away = run(&stack, &["--table", "market", "--name", "no-such-table"]).await;
     assert_eq!(away.code, 1, "{away:?}");
     assert!(away.stderr.contains("the repair ended early"), "{away:?}");
@@ -126,15 +132,19 @@ async fn repair_names_keys_and_endpoints_and_shows_no_secret() {
     for (table, found) in
         [("keys", json!({ "keys": 1, "found": [key] })), ("webhooks", json!({ "endpoints": 1, "found": [one] }))]
     {
-        let repaired = run(&stack, &["--table", table]).await;
+        let variables = Variables::new(&stack.aws.endpoint_url);
+        let (repaired, audit) = audited_marketctl(&variables, &["--json", "repair", "--table", table], "").await;
         assert_eq!((repaired.code, &repaired.json()[table]), (0, &found), "{repaired:?}");
+        let [line] = audit.as_slice() else { panic!("{audit:?}") };
+        assert_eq!((&line["command"], &line["user_id"]), (&json!("repair"), &json!(user)), "{line}");
         let hash = KeyText::parse(&text).unwrap().hash().hex();
         assert!(!repaired.stdout.contains(&text) && !repaired.stdout.contains(&hash));
         assert_eq!(run(&stack, &["--table", table]).await.json()["in_line"], true);
     }
     let variables = Variables::new(&stack.aws.endpoint_url);
     let for_people = marketctl(&variables, &["repair", "--dry-run", "--table", "keys"], "").await;
-    assert!(for_people.stdout.contains("keys: 1; endpoints: 0. Everything is in line."), "{for_people:?}");
+    let said = "Examined: keys (keys: 1). Not examined: market, accounts, webhooks. Everything there is in line.";
+    assert_eq!(for_people.stdout.trim(), said, "{for_people:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

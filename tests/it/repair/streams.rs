@@ -102,6 +102,7 @@ async fn cut_and_repair(stack: &Stack, subset: usize, has_base: bool) {
     assert_eq!(only_looked.unwrap().streams[1].found, report.streams[1].found, "{what}");
     let is_whole = subset == 0 || subset == (1 << ROWS) - 1;
     assert_eq!(report.streams[1].found.is_in_line(), is_whole && has_base, "{what}: {report:?}");
+    assert_eq!(report.streams[1].differing.len() as u64, report.streams[1].found.differing_records, "{what}");
     assert!(report.streams[0].found.is_in_line() && report.orders.is_in_line(), "{what}: {report:?}");
 
     warm.wait();

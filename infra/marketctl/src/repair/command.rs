@@ -15,10 +15,14 @@ use super::mode::{Mode, Progress, RepairError};
 use super::report::Report;
 use super::rows::Keys;
 use super::versions::{ResetReport, Versioned};
+use crate::audit;
 use crate::cli::RepairOptions;
 use crate::failure::CommandFailure;
 use crate::session::Session;
 
+/// The command's name in audit lines.
+pub(crate) const REPAIR: &str = "repair";
+const LEFT_HINT: &str = "Nothing was written. Stop all writers, then run it without --dry-run.";
 const BAR_TEMPLATE: &str = "{bar:32} {human_pos} of {human_len} {msg}, {eta} left";
 const SPINNER_TEMPLATE: &str = "{spinner} {msg}";
 
@@ -38,10 +42,17 @@ pub(crate) async fn run(options: RepairOptions, stack: &str, output: Output) -> 
     let progress = RepairProgress::start();
     let found = Box::pin(repair.run(&|at| progress.show(at))).await?;
     drop(progress);
+    if !dry_run {
+        audit::tell(&session, REPAIR, found.changes()).await;
+    }
     let report = Report::new(found, dry_run);
     output.print(&report, Report::text)?;
     if report.is_complete() {
-        return Ok(());
+        return if report.is_left() {
+            Err(CommandFailure::new("not everything is in line", LEFT_HINT))
+        } else {
+            Ok(())
+        };
     }
     let Report { failed, unreadable, .. } = report;
     let what = "users whose orders could not be repaired";

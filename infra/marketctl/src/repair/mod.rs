@@ -14,8 +14,11 @@ mod versions;
 use std::sync::Arc;
 
 use accounts::Accounts;
+use admin::audit::Subject;
 use common::clock::Clock;
+use common::ids::UserId;
 use common::records::{PublicItem, PublicListing};
+use common::resources::Table;
 use market::{Log, Market};
 use replica::objects::Objects;
 use webhooks::store::WebhookStore;
@@ -38,6 +41,8 @@ pub struct Repair {
 /// What a repair found, and what it did about that.
 #[derive(Debug, Default)]
 pub struct RepairReport {
+    /// The tables that were looked at. Of the others, nothing below says anything.
+    pub examined: Vec<Table>,
     /// The catalog and the listings, or nothing if that table was left alone.
     pub streams: Vec<StreamReport>,
     pub orders: OrdersReport,
@@ -50,6 +55,7 @@ impl Repair {
     pub async fn run(&self, progress: &dyn Fn(Progress)) -> Result<RepairReport, RepairError> {
         let mut report = RepairReport::default();
         if let Some((market, objects)) = &self.market {
+            report.examined.push(Table::Market);
             let (catalog, listings) =
                 (Log::<PublicItem>::new(market.clone()), Log::<PublicListing>::new(market.clone()));
             report.streams = vec![
@@ -58,13 +64,16 @@ impl Repair {
             ];
         }
         if let Some(accounts) = &self.accounts {
+            report.examined.push(Table::Accounts);
             let repair = rows::orders(accounts, self.clock.now(), self.mode, progress);
             report.orders = Box::pin(repair).await?;
         }
         if let Some(keys) = &self.keys {
+            report.examined.push(Table::Keys);
             report.keys = Box::pin(rows::keys(keys, self.mode, progress)).await?;
         }
         if let Some(webhooks) = &self.webhooks {
+            report.examined.push(Table::Webhooks);
             let repair = rows::endpoints(webhooks, self.clock.now(), self.mode, progress);
             report.endpoints = Box::pin(repair).await?;
         }
@@ -77,5 +86,12 @@ impl RepairReport {
     pub fn is_in_line(&self) -> bool {
         let streams = self.streams.iter().all(|stream| stream.found.is_in_line());
         streams && self.orders.is_in_line() && self.keys.is_in_line() && self.endpoints.is_in_line()
+    }
+
+    /// Returns the keys and endpoints that a repair has changed, with their owners.
+    pub(crate) fn changes(&self) -> impl Iterator<Item = (Option<UserId>, Subject)> {
+        let keys = self.keys.found.iter().map(|((_, key), owner)| (*owner, Subject::from(*key)));
+        let endpoints = self.endpoints.found.iter();
+        keys.chain(endpoints.map(|found| (Some(found.account_id), Subject::from(found.endpoint_id))))
     }
 }

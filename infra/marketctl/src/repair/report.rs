@@ -3,7 +3,10 @@
 use accounts::OrderFindings;
 use admin::keys::KeyProblem;
 use common::ids::{EndpointId, KeyId, UserId};
+use common::records::PublicItem;
+use common::resources::Table;
 use common::rows::Unreadable;
+use market::Record;
 use serde::Serialize;
 use terminal::table;
 use webhooks::store::EndpointProblem;
@@ -12,16 +15,24 @@ use super::RepairReport;
 use super::rows::{EndpointsReport, KeysReport};
 use super::streams::StreamReport;
 
-/// The result of a repair.
+/// The most entities that people see. The document names more.
+const MAX_NAMED: usize = 20;
+
+/// The result of a repair. What belongs to a table that was not looked at is left out: `null`, or an empty list.
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     /// Whether nothing had to be repaired.
     in_line: bool,
     dry_run: bool,
+    examined: Vec<&'static str>,
+    not_examined: Vec<&'static str>,
     streams: Vec<StreamLine>,
-    orders: OrderCounts,
-    keys: Keys,
-    webhooks: Endpoints,
+    orders: Option<OrderCounts>,
+    keys: Option<Keys>,
+    webhooks: Option<Endpoints>,
+    /// The entities with which something was wrong, so that the marketplace can send them again. Of the records of a
+    /// stream only the first thousand are here.
+    affected: Vec<Affected>,
     /// Users whose orders could not be repaired.
     pub(super) failed: Vec<FailedUser>,
     /// Rows of keys and webhooks that cannot be read. They were left as they are.
@@ -59,10 +70,24 @@ pub(super) struct FailedUser {
     pub(super) reason: String,
 }
 
+/// An entity whose messages should be sent again.
+#[derive(Debug, Serialize)]
+struct Affected {
+    table: &'static str,
+    id: String,
+    /// What to send: the newest message of this item, listing or order, or of each order of this user.
+    send_again: &'static str,
+}
+
 impl Report {
     pub(super) fn new(found: RepairReport, dry_run: bool) -> Self {
         let in_line = found.is_in_line();
-        let RepairReport { streams, orders, keys, endpoints } = found;
+        let affected = affected(&found);
+        let RepairReport { examined, streams, orders, keys, endpoints } = found;
+        let (examined, not_examined): (Vec<Table>, Vec<Table>) =
+            Table::ALL.into_iter().partition(|table| examined.contains(table));
+        let names = |tables: &[Table]| tables.iter().map(|table| table.suffix()).collect();
+        let has = |table| examined.contains(&table);
         let failed = orders.failed.into_iter();
         let failed = failed.map(|(user_id, error)| FailedUser { user_id, reason: error.to_string() }).collect();
         let OrderFindings { without_authority, other_version, misnumbered, summaries, marks, unmarked_months } =
@@ -70,8 +95,11 @@ impl Report {
         Self {
             in_line,
             dry_run,
+            examined: names(&examined),
+            not_examined: names(&not_examined),
+            affected,
             streams: streams.iter().map(StreamLine::new).collect(),
-            orders: OrderCounts {
+            orders: has(Table::Accounts).then_some(OrderCounts {
                 users: orders.users,
                 authorities_without_order: orders.without_record,
                 orders_without_authority: without_authority,
@@ -80,9 +108,9 @@ impl Report {
                 wrong_summaries: summaries,
                 wrong_marks: marks,
                 unmarked_months,
-            },
-            keys: Keys::new(&keys),
-            webhooks: Endpoints::new(&endpoints),
+            }),
+            keys: has(Table::Keys).then(|| Keys::new(&keys)),
+            webhooks: has(Table::Webhooks).then(|| Endpoints::new(&endpoints)),
             failed,
             unreadable: unreadable(keys, endpoints),
         }
@@ -93,42 +121,104 @@ impl Report {
         self.failed.is_empty() && self.unreadable.is_empty()
     }
 
-    /// Returns the report for people: a table of what was found, the keys and endpoints among that, and a sentence.
+    /// Returns whether something is still to be repaired.
+    pub(super) fn is_left(&self) -> bool {
+        self.dry_run && !self.in_line
+    }
+
+    /// Returns the report for people: a table of what was wrong, the entities with which it was, and a sentence.
     pub(super) fn text(&self) -> String {
-        let OrderCounts { users, authorities_without_order, orders_without_authority, versions_apart, .. } =
-            &self.orders;
-        let OrderCounts { misnumbered, wrong_summaries, wrong_marks, unmarked_months, .. } = &self.orders;
         let streams = self.streams.iter().flat_map(StreamLine::rows);
-        let orders = [
-            ("authorities without an order", authorities_without_order),
-            ("orders without an authority", orders_without_authority),
-            ("authorities with another version", versions_apart),
-            ("orders with a wrong number", misnumbered),
-            ("wrong summaries", wrong_summaries),
-            ("months with wrong marks", wrong_marks),
-            ("busy months without marks", unmarked_months),
-        ];
-        let orders = orders.map(|(what, count)| ["orders".to_owned(), what.to_owned(), count.to_string()]);
-        let rows = streams.chain(orders).chain(self.keys.rows()).chain(self.webhooks.rows());
-        let rows = table(["WHERE", "WHAT", "FOUND"], rows);
-        let named: Vec<String> = self.keys.lines().chain(self.webhooks.lines()).collect();
+        let orders = self.orders.iter().flat_map(OrderCounts::rows);
+        let keys = self.keys.iter().flat_map(Keys::rows);
+        let endpoints = self.webhooks.iter().flat_map(Endpoints::rows);
+        let rows: Vec<[String; 3]> =
+            streams.chain(orders).chain(keys).chain(endpoints).filter(|[_, _, found]| found != "0").collect();
+        let keys = self.keys.iter().flat_map(Keys::lines);
+        let endpoints = self.webhooks.iter().flat_map(Endpoints::lines);
+        let named: Vec<String> = keys.chain(endpoints).chain(self.affected.iter().map(Affected::line)).collect();
         let sentence = match (self.in_line, self.dry_run) {
-            (true, _) => "Everything is in line.",
-            (false, true) => "Nothing was written. Stop all writers, then run it without --dry-run.",
+            (true, _) => "Everything there is in line.",
+            (false, true) => "Nothing was written.",
             (false, false) => {
                 "It was brought in line. Have the marketplace send its latest messages again, and tell the owners of \
                  the keys and endpoints."
             }
         };
-        let (keys, endpoints) = (self.keys.keys, self.webhooks.endpoints);
-        let end = format!("Users with orders: {users}; keys: {keys}; endpoints: {endpoints}. {sentence}");
-        if named.is_empty() { format!("{rows}\n\n{end}") } else { format!("{rows}\n\n{}\n\n{end}", named.join("\n")) }
+        let mut parts = Vec::new();
+        if !rows.is_empty() {
+            parts.push(table(["WHERE", "WHAT", "FOUND"], rows));
+        }
+        if let Some(more) = named.len().checked_sub(MAX_NAMED).filter(|more| *more > 0) {
+            let shown = named[..MAX_NAMED].join("\n");
+            parts.push(format!("{shown}\n… and {more} more; --json lists them"));
+        } else if !named.is_empty() {
+            parts.push(named.join("\n"));
+        }
+        parts.push(format!("{} {sentence}", self.looked_at()));
+        parts.join("\n\n")
+    }
+
+    /// Says what was looked at, and how much there was.
+    fn looked_at(&self) -> String {
+        let orders = self.orders.as_ref().map(|orders| format!("users with orders: {}", orders.users));
+        let keys = self.keys.as_ref().map(|keys| format!("keys: {}", keys.keys));
+        let endpoints = self.webhooks.as_ref().map(|webhooks| format!("endpoints: {}", webhooks.endpoints));
+        let counts: Vec<String> = [orders, keys, endpoints].into_iter().flatten().collect();
+        let counts = if counts.is_empty() { String::new() } else { format!(" ({})", counts.join(", ")) };
+        let rest = if self.not_examined.is_empty() {
+            String::new()
+        } else {
+            format!(" Not examined: {}.", self.not_examined.join(", "))
+        };
+        format!("Examined: {}{counts}.{rest}", self.examined.join(", "))
+    }
+}
+
+/// Returns the entities of streams and orders with which something was wrong.
+fn affected(found: &RepairReport) -> Vec<Affected> {
+    let market = Table::Market.suffix();
+    let records = found.streams.iter().flat_map(|stream| {
+        let send_again = if stream.stream == PublicItem::STREAM { "item" } else { "listing" };
+        stream.differing.iter().map(move |id| Affected { table: market, id: id.clone(), send_again })
+    });
+    let accounts = Table::Accounts.suffix();
+    let orders = found.orders.missing.iter();
+    let orders = orders.map(|id| Affected { table: accounts, id: id.to_string(), send_again: "order" });
+    let failed = found.orders.failed.iter().map(|(user, _)| user);
+    let users = found.orders.affected.iter().chain(failed);
+    let users = users.map(|id| Affected { table: accounts, id: id.to_string(), send_again: "orders" });
+    records.chain(orders).chain(users).collect()
+}
+
+impl Affected {
+    fn line(&self) -> String {
+        let Self { table, id, send_again } = self;
+        match *send_again {
+            "orders" => format!("{table}: user {id}: send the orders again"),
+            kind => format!("{table}: {kind} {id}: send it again"),
+        }
+    }
+}
+
+impl OrderCounts {
+    fn rows(&self) -> impl Iterator<Item = [String; 3]> {
+        let counts = [
+            ("authorities without an order", self.authorities_without_order),
+            ("orders without an authority", self.orders_without_authority),
+            ("authorities with another version", self.versions_apart),
+            ("orders with a wrong number", self.misnumbered),
+            ("wrong summaries", self.wrong_summaries),
+            ("months with wrong marks", self.wrong_marks),
+            ("busy months without marks", self.unmarked_months),
+        ];
+        counts.into_iter().map(|(what, count)| ["orders".to_owned(), what.to_owned(), count.to_string()])
     }
 }
 
 impl StreamLine {
     fn new(report: &StreamReport) -> Self {
-        let StreamReport { stream, found, began_at, base_records } = *report;
+        let StreamReport { stream, found, began_at, base_records, .. } = *report;
         Self {
             stream,
             head_behind_log: found.head_behind_log,
@@ -141,7 +231,7 @@ impl StreamLine {
     }
 
     fn rows(&self) -> Vec<[String; 3]> {
-        let yes_or_no = |found: bool| String::from(if found { "yes" } else { "no" });
+        let yes_or_no = |found: bool| String::from(if found { "yes" } else { "0" });
         let mut rows = vec![
             ("head behind its log", yes_or_no(self.head_behind_log)),
             ("entry of the head missing", yes_or_no(self.entry_missing)),
@@ -285,10 +375,13 @@ mod tests {
     fn the_document_has_everything_that_was_found() {
         let user = "6f9619ff-8b86-d011-b42d-00c04fc964ff";
         let found = StreamFindings { entry_missing: true, differing_records: 2, ..StreamFindings::default() };
-        let stream = StreamReport { stream: "listings", found, began_at: Some(7), base_records: Some(3) };
+        let differing = vec!["l1".to_owned(), "l2".to_owned()];
+        let stream = StreamReport { stream: "listings", found, differing, began_at: Some(7), base_records: Some(3) };
         let orders = OrdersReport {
             users: 1,
-            without_record: 4,
+            without_record: 1,
+            missing: vec![id(4)],
+            affected: [id(5)].into(),
             found: OrderFindings { misnumbered: 5, ..OrderFindings::default() },
             failed: vec![(user.parse().unwrap(), StoreError::Conflict)],
         };
@@ -297,16 +390,26 @@ mod tests {
         let found = EndpointFinding { problem: EndpointProblem::NoticeMissing, endpoint_id: id(1), account_id: id(2) };
         let unreadable = vec![Unreadable { row: "endpoint#1 account".to_owned(), what: "account_id".to_owned() }];
         let endpoints = EndpointsReport { endpoints: 3, found: [found].into(), unreadable };
-        let report = Report::new(RepairReport { streams: vec![stream], orders, keys, endpoints }, false);
+        let examined = Table::ALL.to_vec();
+        let report = Report::new(RepairReport { examined, streams: vec![stream], orders, keys, endpoints }, false);
         let expected = json!({
             "in_line": false,
             "dry_run": false,
+            "examined": ["keys", "market", "accounts", "webhooks"],
+            "not_examined": [],
+            "affected": [
+                { "table": "market", "id": "l1", "send_again": "listing" },
+                { "table": "market", "id": "l2", "send_again": "listing" },
+                { "table": "accounts", "id": id_text(4), "send_again": "order" },
+                { "table": "accounts", "id": id_text(5), "send_again": "orders" },
+                { "table": "accounts", "id": user, "send_again": "orders" },
+            ],
             "streams": [{
                 "stream": "listings", "head_behind_log": false, "entry_missing": true, "base_unusable": false,
                 "differing_records": 2, "began_at": 7, "base_records": 3,
             }],
             "orders": {
-                "users": 1, "authorities_without_order": 4, "orders_without_authority": 0, "versions_apart": 0,
+                "users": 1, "authorities_without_order": 1, "orders_without_authority": 0, "versions_apart": 0,
                 "misnumbered": 5, "wrong_summaries": 0, "wrong_marks": 0, "unmarked_months": 0,
             },
             "keys": { "keys": 9, "found": [
@@ -323,6 +426,7 @@ mod tests {
         let text = report.text();
         let key = format!("\nrotation_cut: key {} of user {}\nlost: key {}\n", id_text(7), id_text(8), id_text(7));
         assert!(text.contains(&key) && text.ends_with("tell the owners of the keys and endpoints."), "{text}");
+        assert!(text.contains("market: listing l1: send it again\n") && !text.contains("wrong summaries"), "{text}");
         assert!(!report.is_complete());
     }
 }

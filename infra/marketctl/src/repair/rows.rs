@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use accounts::{Accounts, OrderAuthority, OrderFindings};
 use admin::keys::{KeyAdmin, KeyFinding, KeyProblem, KeysPage};
-use common::ids::{KeyId, UserId};
+use common::ids::{KeyId, OrderId, UserId};
 use common::rows::Unreadable;
 use common::store::StoreError;
 use common::timestamp::Timestamp;
@@ -23,7 +23,11 @@ pub struct OrdersReport {
     pub users: u64,
     /// Authorities whose order was missing. No message could have inserted it.
     pub without_record: u64,
+    /// The orders of these authorities.
+    pub missing: Vec<OrderId>,
     pub found: OrderFindings,
+    /// The users with whose orders something was wrong.
+    pub affected: BTreeSet<UserId>,
     /// The users whose orders are not in line now, and why.
     pub failed: Vec<(UserId, StoreError)>,
 }
@@ -31,9 +35,12 @@ pub struct OrdersReport {
 impl OrdersReport {
     /// Returns whether everything was in line. Months that are not marked are only slow.
     pub fn is_in_line(&self) -> bool {
-        let wrong = OrderFindings { unmarked_months: 0, ..self.found };
-        self.without_record == 0 && wrong == OrderFindings::default() && self.failed.is_empty()
+        self.without_record == 0 && is_right(self.found) && self.failed.is_empty()
     }
+}
+
+fn is_right(found: OrderFindings) -> bool {
+    OrderFindings { unmarked_months: 0, ..found } == OrderFindings::default()
 }
 
 pub(super) async fn orders(
@@ -50,14 +57,19 @@ pub(super) async fn orders(
         }
     }
     let all = users.len() as u64;
-    let mut report = OrdersReport { users: all, without_record: orphans.len() as u64, ..OrdersReport::default() };
+    let missing: Vec<OrderId> = orphans.iter().map(OrderAuthority::id).collect();
+    let without_record = missing.len() as u64;
+    let mut report = OrdersReport { users: all, without_record, missing, ..OrdersReport::default() };
     let users =
         users.into_iter().map(|user| async move { (user, accounts.repair_orders(user, now, dry_run, restored).await) });
     let mut repaired = stream::iter(users).buffer_unordered(CONCURRENT_USERS);
     let mut done = 0;
     while let Some((user, outcome)) = repaired.next().await {
         match outcome {
-            Ok(found) => report.found += found,
+            Ok(found) => {
+                report.found += found;
+                report.affected.extend((!is_right(found)).then_some(user));
+            }
             Err(error @ StoreError::Unavailable(_)) => return Err(error.into()),
             Err(error) => report.failed.push((user, error)),
         }

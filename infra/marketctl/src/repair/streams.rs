@@ -21,6 +21,8 @@ use replica::objects::Objects;
 
 use super::mode::{Mode, Progress, RepairError};
 
+/// The most records that are named. If a base is lost, all of millions differ.
+const MAX_NAMED: usize = 1_000;
 /// How often the entities are read if other runs get ahead.
 const MAX_RUNS: usize = 3;
 
@@ -43,6 +45,8 @@ pub struct StreamFindings {
 pub struct StreamReport {
     pub stream: &'static str,
     pub found: StreamFindings,
+    /// The ids of the first thousand records that differed.
+    pub differing: Vec<String>,
     /// The number with which the stream began anew, if it did.
     pub began_at: Option<u64>,
     /// How many records its new base has, if there is one.
@@ -66,13 +70,14 @@ pub(super) async fn repair<R: Columnar>(
     progress(Progress::Comparing(R::STREAM));
     let standing = log.standing().await?;
     let end = log.newest_entry().await?.max(standing.base_seq());
-    let mut found = compare(log, &standing, Load::new(log.clone(), objects.clone(), Arc::clone(clock))).await?;
+    let (mut found, differing) =
+        compare(log, &standing, Load::new(log.clone(), objects.clone(), Arc::clone(clock))).await?;
     found.head_behind_log = standing.head.seq < end;
     found.entry_missing = standing.head.seq > end;
     if log.head().await? != standing.head.seq {
         return Err(RepairError::Written(R::STREAM));
     }
-    let mut report = StreamReport { stream: R::STREAM, found, began_at: None, base_records: None };
+    let mut report = StreamReport { stream: R::STREAM, found, differing, began_at: None, base_records: None };
     let is_due = !found.is_in_line() || mode.restored;
     if mode.dry_run || !is_due {
         return Ok(report);
@@ -94,12 +99,12 @@ pub(super) async fn repair<R: Columnar>(
     Err(StoreError::Conflict.into())
 }
 
-/// Compares what readers read with the entities.
+/// Compares what readers read with the entities. Returns also the ids of the first records that differ.
 async fn compare<R: Columnar>(
     log: &Log<R>,
     standing: &Standing,
     mut load: Load<R>,
-) -> Result<StreamFindings, StoreError> {
+) -> Result<(StreamFindings, Vec<String>), StoreError> {
     let snapshot = Box::pin(load.step()).await?;
     let is_from_base = snapshot.is_from_base();
     let mut read = HashMap::new();
@@ -107,17 +112,22 @@ async fn compare<R: Columnar>(
         read.extend(columns.records()?.iter().map(|record| (record.id(), digest(record))));
     }
     let is_empty = standing.manifest.is_none() && standing.head.seq == 0 && read.is_empty();
-    let mut differing = 0;
+    let (mut differing, mut named) = (0, Vec::new());
     for partition in 0..ENTITY_PARTITIONS {
         let visit = |record: R| {
             let is_same = read.remove(&record.id()).is_some_and(|read| read == digest(&record));
             differing += u64::from(!is_same);
+            if !is_same && named.len() < MAX_NAMED {
+                named.push(record.id().to_string());
+            }
         };
         log.scan(partition, visit).await?;
     }
     let differing_records = differing + read.len() as u64;
+    named.extend(read.keys().take(MAX_NAMED - named.len()).map(ToString::to_string));
+    named.sort();
     let base_unusable = !is_from_base && !is_empty;
-    Ok(StreamFindings { base_unusable, differing_records, ..StreamFindings::default() })
+    Ok((StreamFindings { base_unusable, differing_records, ..StreamFindings::default() }, named))
 }
 
 /// Returns a number that almost certainly differs if records differ, and saves keeping them.

@@ -22,9 +22,10 @@ use state::{Cause, Found};
 use steps::{Progress, Report, Step, steps_left};
 use writers::{WriterState, Writers};
 
+use crate::audit;
 use crate::cli::RestoreOptions;
 use crate::failure::{CommandFailure, with_remedy};
-use crate::repair::command::RepairProgress;
+use crate::repair::command::{REPAIR, RepairProgress};
 use crate::repair::{Mode, Repair};
 use crate::session::Session;
 
@@ -154,6 +155,7 @@ async fn repair(session: &Session, table: Table, copy: &str, damaged: Option<&st
     let repair = repair.map_err(|failure| Cause(failure.message().to_owned()))?;
     let progress = RepairProgress::start();
     let report = Box::pin(repair.run(&|at| progress.show(at))).await.map_err(|error| Cause(error.to_string()))?;
+    audit::tell(session, REPAIR, report.changes()).await;
     let left = report.orders.failed.len() + report.keys.unreadable.len() + report.endpoints.unreadable.len();
     if left > 0 {
         let table = table.suffix();

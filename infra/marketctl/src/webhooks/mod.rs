@@ -73,8 +73,10 @@ fn asked(command: &WebhookCommand) -> Option<Asked> {
         | WebhookCommand::ShowEndpoint { .. }
         | WebhookCommand::Deliveries(_)
         | WebhookCommand::Show { .. }
-        | WebhookCommand::Repair { .. }
-        | WebhookCommand::RotateKeyring { .. } => None,
+        | WebhookCommand::Repair { .. } => None,
+        WebhookCommand::RotateKeyring { .. } => {
+            Some(Asked { command: "keyring.rotate", user_id: None, subject: Subject::default() })
+        }
     }
 }
 
