@@ -38,7 +38,10 @@ def go_on(stack: str, role: str | None, ask: bool) -> None:
 
 def undone(stack: str, role: str | None) -> bool:
     client = boto3.client("cloudformation")
-    client.continue_update_rollback(StackName=stack, **({"RoleARN": role} if role else {}))
+    [found] = client.describe_stacks(StackName=stack)["Stacks"]
+    # Somebody else may have had it try again meanwhile.
+    if found["StackStatus"] == STUCK:
+        client.continue_update_rollback(StackName=stack, **({"RoleARN": role} if role else {}))
     try:
         client.get_waiter("stack_rollback_complete").wait(StackName=stack, WaiterConfig={"Delay": 5, "MaxAttempts": 1440})
     except WaiterError as error:
