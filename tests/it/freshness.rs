@@ -17,7 +17,6 @@ use market::Log;
 use serde_json::Value;
 use tests::{
     AwsCall, Fault, Proxy, RunningInstance, Simulation, Stack, compaction, dynamodb, get_from, large_item, listing,
-    uuid,
 };
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
@@ -270,7 +269,8 @@ impl BusyMarket {
         let mut instance = self.simulation.cold("listings", listings::api);
         instance.init().await.unwrap();
         let new = NewKey {
-            user_id: uuid(1).into(),
+            // Keys that are made for one user at the same time contend for one row.
+            user_id: uuid::Uuid::new_v4().into(),
             name: None,
             tier: Tier::Free,
             limit_override: Some(10_000),
