@@ -67,6 +67,12 @@ impl Audit {
         }
     }
 
+    /// Writes the line now, because the change is made, whatever becomes of the rest of the command.
+    pub(crate) fn done(&mut self) {
+        self.end(&Ok(()));
+        self.0 = None;
+    }
+
     /// Writes the line, unless the command was refused. Then standard error has the refusal alone, which scripts read. A
     /// failure without a code came after the change, for example because its result could not be printed.
     pub(crate) fn end(&self, outcome: &Result<(), CommandFailure>) {

@@ -27,7 +27,7 @@ const WORDS: Words = Words {
     done: "imported",
     refused: "refused",
     refused_hint: "All other lines are stored. Correct these and import the file again; lines that are already stored change nothing.",
-    all_refused_hint: "Nothing was stored. Correct the lines and import the file again.",
+    all_refused_hint: "No line was stored for certain. Correct these, or the cause, and import the file again; lines that are already stored change nothing.",
     stopped_hint: "Fix the cause (`marketctl check` helps) and import the file again; lines that are already stored change nothing.",
 };
 
@@ -35,7 +35,8 @@ pub(crate) async fn run(source: Source, stack: &str, output: Output) -> Result<(
     let opened = source.open()?;
     let session = Session::open(stack).await?;
     let clock = Arc::clone(&session.clock);
-    let mut input = Input::start(opened, &session.clock, MAX_MESSAGE_BYTES, move |line| parse(line, clock.now()));
+    let mut input =
+        Input::start(opened, &session.clock, MAX_MESSAGE_BYTES, false, move |line| parse(line, clock.now()));
     let mut report = Report::default();
     let ended = import(&session, &mut input, &mut report).await;
     let lines_read = input.finish(&mut report.refused);

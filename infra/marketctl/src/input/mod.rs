@@ -80,16 +80,18 @@ pub(crate) struct Input<M> {
 }
 
 impl<M: Send + 'static> Input<M> {
-    /// Starts a thread that reads lines of at most `max_bytes` bytes and parses each into a message.
+    /// Starts a thread that reads lines of at most `max_bytes` bytes and parses each into a message. A file that is
+    /// something else than lines is an error, unless any text is welcome.
     pub(crate) fn start(
         source: OpenedSource,
         clock: &Arc<dyn Clock>,
         max_bytes: usize,
+        takes_any_text: bool,
         parse: impl FnMut(&str) -> Result<M, Rejection> + Send + 'static,
     ) -> Self {
         let (sender, chunks) = mpsc::channel(1);
         let buffered = BufReader::with_capacity(BUFFER_BYTES, source.stream);
-        let parsed = Chunks::new(buffered, max_bytes, Box::new(parse));
+        let parsed = Chunks::new(buffered, max_bytes, takes_any_text, Box::new(parse));
         let thread = std::thread::spawn(move || {
             for chunk in parsed {
                 let last = chunk.is_err();
@@ -247,7 +249,7 @@ mod tests {
     async fn a_thread_that_breaks_down_is_not_the_end_of_the_file() {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
         let input = |stream: Box<dyn Read + Send>| {
-            Input::start(OpenedSource { stream, bytes: None }, &clock, 100, |line| Ok(line.len()))
+            Input::start(OpenedSource { stream, bytes: None }, &clock, 100, false, |line| Ok(line.len()))
         };
         let mut read = input(Box::new(&b"nonsense\n"[..]));
         assert_eq!(read.next().await.unwrap().unwrap().lines, 1);

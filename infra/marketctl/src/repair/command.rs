@@ -10,11 +10,11 @@ use serde_json::json;
 use terminal::{Bar, Output, count};
 use webhooks::store::WebhookStore;
 
-use super::Repair;
 use super::mode::{Mode, Progress, RepairError};
 use super::report::Report;
 use super::rows::Keys;
 use super::versions::{ResetReport, Versioned};
+use super::{Repair, RepairReport};
 use crate::audit;
 use crate::cli::RepairOptions;
 use crate::failure::CommandFailure;
@@ -40,13 +40,18 @@ pub(crate) async fn run(options: RepairOptions, stack: &str, output: Output) -> 
     let name = |of: Table| name.clone().unwrap_or_else(|| session.resources.table(of));
     let repair = Repair::of(&session, table, name, revoked_in, Mode { dry_run, restored }).await?;
     let progress = RepairProgress::start();
-    let found = Box::pin(repair.run(&|at| progress.show(at))).await?;
+    let mut found = RepairReport::default();
+    let ended = Box::pin(repair.run_into(&mut found, &|at| progress.show(at))).await;
     drop(progress);
     if !dry_run {
         audit::tell(&session, REPAIR, found.changes()).await;
     }
+    if ended.is_err() && found.examined.is_empty() {
+        return Ok(ended?);
+    }
     let report = Report::new(found, dry_run);
     output.print(&report, Report::text)?;
+    ended?;
     if report.is_complete() {
         return if report.is_left() {
             Err(CommandFailure::new("not everything is in line", LEFT_HINT))

@@ -54,30 +54,40 @@ impl Repair {
     /// Repairs one table after the other. Tells `progress` how far it is.
     pub async fn run(&self, progress: &dyn Fn(Progress)) -> Result<RepairReport, RepairError> {
         let mut report = RepairReport::default();
+        self.run_into(&mut report, progress).await?;
+        Ok(report)
+    }
+
+    /// The same. If it ends early, the report has what was found in the tables before, which a repetition finds no more.
+    pub(crate) async fn run_into(
+        &self,
+        report: &mut RepairReport,
+        progress: &dyn Fn(Progress),
+    ) -> Result<(), RepairError> {
         if let Some((market, objects)) = &self.market {
-            report.examined.push(Table::Market);
             let (catalog, listings) =
                 (Log::<PublicItem>::new(market.clone()), Log::<PublicListing>::new(market.clone()));
-            report.streams = vec![
-                Box::pin(streams::repair(&catalog, objects, &self.clock, self.mode, progress)).await?,
-                Box::pin(streams::repair(&listings, objects, &self.clock, self.mode, progress)).await?,
-            ];
+            let catalog = streams::repair(&catalog, objects, &self.clock, self.mode, progress);
+            report.streams.push(Box::pin(catalog).await?);
+            let listings = streams::repair(&listings, objects, &self.clock, self.mode, progress);
+            report.streams.push(Box::pin(listings).await?);
+            report.examined.push(Table::Market);
         }
         if let Some(accounts) = &self.accounts {
-            report.examined.push(Table::Accounts);
             let repair = rows::orders(accounts, self.clock.now(), self.mode, progress);
             report.orders = Box::pin(repair).await?;
+            report.examined.push(Table::Accounts);
         }
         if let Some(keys) = &self.keys {
-            report.examined.push(Table::Keys);
             report.keys = Box::pin(rows::keys(keys, self.mode, progress)).await?;
+            report.examined.push(Table::Keys);
         }
         if let Some(webhooks) = &self.webhooks {
-            report.examined.push(Table::Webhooks);
             let repair = rows::endpoints(webhooks, self.clock.now(), self.mode, progress);
             report.endpoints = Box::pin(repair).await?;
+            report.examined.push(Table::Webhooks);
         }
-        Ok(report)
+        Ok(())
     }
 }
 

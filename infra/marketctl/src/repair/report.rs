@@ -15,8 +15,10 @@ use super::RepairReport;
 use super::rows::{EndpointsReport, KeysReport};
 use super::streams::StreamReport;
 
-/// The most entities that people see. The document names more.
+/// The most entities that people see of a dry run. Afterwards nothing else would name the rest.
 const MAX_NAMED: usize = 20;
+/// What a row says of something that was not found.
+const NONE: &str = "0";
 
 /// The result of a repair. What belongs to a table that was not looked at is left out: `null`, or an empty list.
 #[derive(Debug, Serialize)]
@@ -133,7 +135,7 @@ impl Report {
         let keys = self.keys.iter().flat_map(Keys::rows);
         let endpoints = self.webhooks.iter().flat_map(Endpoints::rows);
         let rows: Vec<[String; 3]> =
-            streams.chain(orders).chain(keys).chain(endpoints).filter(|[_, _, found]| found != "0").collect();
+            streams.chain(orders).chain(keys).chain(endpoints).filter(|[_, _, found]| found != NONE).collect();
         let keys = self.keys.iter().flat_map(Keys::lines);
         let endpoints = self.webhooks.iter().flat_map(Endpoints::lines);
         let named: Vec<String> = keys.chain(endpoints).chain(self.affected.iter().map(Affected::line)).collect();
@@ -149,7 +151,7 @@ impl Report {
         if !rows.is_empty() {
             parts.push(table(["WHERE", "WHAT", "FOUND"], rows));
         }
-        if let Some(more) = named.len().checked_sub(MAX_NAMED).filter(|more| *more > 0) {
+        if let Some(more) = named.len().checked_sub(MAX_NAMED).filter(|more| self.dry_run && *more > 0) {
             let shown = named[..MAX_NAMED].join("\n");
             parts.push(format!("{shown}\n… and {more} more; --json lists them"));
         } else if !named.is_empty() {
@@ -231,7 +233,8 @@ impl StreamLine {
     }
 
     fn rows(&self) -> Vec<[String; 3]> {
-        let yes_or_no = |found: bool| String::from(if found { "yes" } else { "0" });
+        // Without a finding, a row is left out like any other.
+        let yes_or_no = |found: bool| String::from(if found { "yes" } else { NONE });
         let mut rows = vec![
             ("head behind its log", yes_or_no(self.head_behind_log)),
             ("entry of the head missing", yes_or_no(self.entry_missing)),

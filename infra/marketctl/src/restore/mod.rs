@@ -155,6 +155,7 @@ async fn repair(session: &Session, table: Table, copy: &str, damaged: Option<&st
     let repair = repair.map_err(|failure| Cause(failure.message().to_owned()))?;
     let progress = RepairProgress::start();
     let report = Box::pin(repair.run(&|at| progress.show(at))).await.map_err(|error| Cause(error.to_string()))?;
+    drop(progress);
     audit::tell(session, REPAIR, report.changes()).await;
     let left = report.orders.failed.len() + report.keys.unreadable.len() + report.endpoints.unreadable.len();
     if left > 0 {

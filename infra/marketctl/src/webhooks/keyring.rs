@@ -5,6 +5,7 @@ use common::ids::EndpointId;
 use serde::Serialize;
 use terminal::{Bar, Output, count};
 
+use crate::audit::Audit;
 use crate::failure::CommandFailure;
 
 const SPINNER_TEMPLATE: &str = "{spinner} {msg}";
@@ -24,8 +25,14 @@ struct KeyringReport {
     removed_keys: usize,
 }
 
-pub(super) async fn rotate(admin: &WebhookAdmin, remove_old: bool, output: Output) -> Result<(), CommandFailure> {
+pub(super) async fn rotate(
+    admin: &WebhookAdmin,
+    remove_old: bool,
+    output: Output,
+    audit: &mut Audit,
+) -> Result<(), CommandFailure> {
     let key_id = admin.rotate_keyring().await?;
+    audit.done();
     let spinner = Bar::spinner(SPINNER_TEMPLATE);
     let done = admin.reseal(|done| spinner.set_message(progress(done))).await?;
     let removed_keys = if remove_old && done.failed.is_empty() {

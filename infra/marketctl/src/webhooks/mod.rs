@@ -139,6 +139,7 @@ async fn perform(
         WebhookCommand::Test { id, event, wait } => {
             let delivery_id = admin.test(id, event).await?;
             audit.made(Subject { endpoint_id: Some(id), ..delivery_id.into() });
+            audit.done();
             queued(admin, delivery_id, wait, output).await?;
         }
         WebhookCommand::Deliveries(list) => {
@@ -150,9 +151,9 @@ async fn perform(
             let delivery = admin.delivery(id).await?;
             output.print(&DeliveryDocument::new(&delivery, admin.clock.now()), show::delivery)?;
         }
-        WebhookCommand::Resend(options) => resend(admin, options, output).await?,
+        WebhookCommand::Resend(options) => resend(admin, options, output, audit).await?,
         WebhookCommand::Repair { dry_run } => repair::run(admin, dry_run, output).await?,
-        WebhookCommand::RotateKeyring { remove_old } => keyring::rotate(admin, remove_old, output).await?,
+        WebhookCommand::RotateKeyring { remove_old } => keyring::rotate(admin, remove_old, output, audit).await?,
     }
     Ok(())
 }
@@ -166,10 +167,16 @@ async fn queued(admin: &WebhookAdmin, id: DeliveryId, wait: bool, output: Output
 }
 
 /// Sends the delivery that was named again, or those of the endpoint that was named.
-async fn resend(admin: &WebhookAdmin, options: ResendOptions, output: Output) -> Result<(), CommandFailure> {
+async fn resend(
+    admin: &WebhookAdmin,
+    options: ResendOptions,
+    output: Output,
+    audit: &mut Audit,
+) -> Result<(), CommandFailure> {
     let ResendOptions { id, endpoint, status, since, until, dry_run, wait } = options;
     if let Some(id) = id {
         let delivery_id = admin.resend(id).await?;
+        audit.done();
         queued(admin, delivery_id, wait, output).await?;
     }
     if let Some(endpoint) = endpoint {
