@@ -147,6 +147,23 @@ async fn repair_names_keys_and_endpoints_and_shows_no_secret() {
     assert_eq!(for_people.stdout.trim(), said, "{for_people:?}");
 }
 
+/// A repetition would find no more of it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repair_that_ends_early_tells_what_it_has_changed() {
+    let stack = Stack::new().await;
+    let (_, key) = stack.key_of(uuid(1_000).into(), &Scope::ALL).await;
+    delete(&stack, keys::TABLE, &[format!("id#{}", key.key_id), "hash".to_owned()]).await;
+    dynamodb(&stack).delete_table().table_name(endpoints::TABLE).send().await.unwrap();
+    let variables = Variables::new(&stack.aws.endpoint_url);
+    let (ended, audit) = audited_marketctl(&variables, &["--json", "repair"], "").await;
+    assert!(ended.code == 1 && ended.stderr.contains("the repair ended early"), "{ended:?}");
+    let document = ended.json();
+    assert_eq!(document["keys"]["found"][0]["key_id"], json!(key.key_id), "{document}");
+    assert_eq!((&document["webhooks"], &document["not_examined"]), (&Value::Null, &json!(["webhooks"])));
+    let [line] = audit.as_slice() else { panic!("{audit:?}") };
+    assert_eq!((&line["command"], &line["key_id"]), (&json!("repair"), &json!(key.key_id)), "{line}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_version_that_no_message_reaches_is_reset() {
     const FROZEN: u64 = i64::MAX.cast_unsigned();
