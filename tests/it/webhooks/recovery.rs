@@ -115,6 +115,29 @@ async fn an_outage_of_a_whole_round_is_over_after_one_command_while_new_events_g
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_waits_for_a_retry_of_hours_is_sent_at_once_and_what_comes_soon_is_left_alone() {
+    let (scene, is_up) = Scene::failing_until_well().await;
+    let first = scene.stack.queue(Queue::WebhooksFirst);
+    let [far, soon] = [scene.handled_event(&first, 1).await, scene.handled_event(&first, 2).await];
+    for _ in 0..3 {
+        let due = scene.delivery(far).await.progress.due;
+        scene.wait((due.millis() - scene.stack.now().millis()) / 1_000);
+        scene.attempt(far).await;
+    }
+    is_up.store(true, Ordering::Relaxed);
+    scene.disable().await;
+    scene.enable().await;
+    let before = scene.delivery(soon).await;
+    let recovery = scene.recover(&everything()).await;
+    assert_eq!((recovery.found.pending, recovery.found.total(), recovery.sent), (1, 1, 1), "{recovery:?}");
+    let again = scene.recover(&everything()).await;
+    assert_eq!((again.found.total(), again.sent), (0, 0), "its new round begins by itself");
+    scene.stack.drain(scene.user).await;
+    assert_eq!(scene.delivery(far).await.progress.status, Status::Delivered);
+    assert_eq!(scene.delivery(soon).await.progress.round, before.progress.round);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_recovery_that_was_interrupted_sends_the_rest_when_it_is_repeated() {
     let scene = Scene::answering(204).await;
     let held = scene.hold(25).await;

@@ -37,9 +37,6 @@ pub(crate) enum WebhookCommand {
     Enable {
         /// The endpoint's id, as `webhooks list` shows it
         id: EndpointId,
-        /// Then send all its held deliveries again, as `webhooks resend --endpoint ID --status held` does
-        #[arg(long)]
-        resend_held: bool,
     },
     /// Switch an endpoint off: its events are held, and you can resend them later
     Disable {
@@ -76,13 +73,13 @@ pub(crate) enum WebhookCommand {
         /// The delivery's id, as `webhooks deliveries` shows it
         id: DeliveryId,
     },
-    /// Send a delivery again, whatever its status; or all of an endpoint that are held or failed
+    /// Send a delivery again, whatever its status; or all of an endpoint that are held, failed, or far from their next attempt
     ///
     /// With --endpoint, the oldest come first. At most a thousand of them wait for their attempts at a time, ten of which
     /// are made at once. New events go on meanwhile. Test events are left out. Ends early if the endpoint is switched off
     /// or removed.
     ///
-    /// If the command is interrupted, run it again. A delivery that it has sent is pending or delivered, so it is no
+    /// If the command is interrupted, run it again. A delivery that it has sent is due at once or delivered, so it is no
     /// longer one of those, and is not sent twice.
     Resend(ResendOptions),
     /// List every row that this release cannot read, and bring back the ones that it can read again
@@ -130,10 +127,12 @@ pub(crate) struct ResendOptions {
     /// The delivery's id, as `webhooks deliveries` shows it
     #[arg(value_name = "DELIVERY_ID", required_unless_present = "endpoint")]
     pub(crate) id: Option<DeliveryId>,
-    /// Send all held and failed deliveries of this endpoint again
+    /// Send the deliveries of this endpoint again that are held, failed, or pending with more than five minutes to the
+    /// next attempt
     #[arg(long, value_name = "ID", conflicts_with = "id")]
     pub(crate) endpoint: Option<EndpointId>,
-    /// Only deliveries with this status: held, failed, or held,failed, which is the default
+    /// Only deliveries with this status: held, failed or pending, or several of them such as held,failed; all three, if
+    /// this is not given
     #[arg(long, value_delimiter = ',', requires = "endpoint", conflicts_with = "id")]
     pub(crate) status: Vec<Recoverable>,
     /// Only deliveries that were created at this time or later, such as 2026-11-20T10:00:00Z

@@ -60,7 +60,7 @@ fn asked(command: &WebhookCommand) -> Option<Asked> {
         WebhookCommand::Add(add) => Some(Asked::of_user("endpoints.add", add.user)),
         WebhookCommand::Update(update) => Some(Asked::about("endpoints.update", update.id)),
         WebhookCommand::Remove { id } => Some(Asked::about("endpoints.remove", *id)),
-        WebhookCommand::Enable { id, .. } => Some(Asked::about("endpoints.enable", *id)),
+        WebhookCommand::Enable { id } => Some(Asked::about("endpoints.enable", *id)),
         WebhookCommand::Disable { id } => Some(Asked::about("endpoints.disable", *id)),
         WebhookCommand::RotateSecret { id, .. } => Some(Asked::about("endpoints.rotate_secret", *id)),
         WebhookCommand::Test { id, .. } => Some(Asked::about("endpoints.test", *id)),
@@ -115,11 +115,10 @@ async fn perform(
             output.print(&RemovedEndpoint::new(id, &removal), show::removed)?;
             none_left_out(&removal.unreadable)?;
         }
-        WebhookCommand::Enable { id, resend_held: false } => {
+        WebhookCommand::Enable { id } => {
             let endpoint = admin.enable(id).await?;
             output.print(&EndpointDocument::from(&endpoint), show::enabled)?;
         }
-        WebhookCommand::Enable { id, resend_held: true } => recovery::enable(admin, id, output).await?,
         WebhookCommand::Disable { id } => {
             let endpoint = admin.disable(id).await?;
             output.print(&EndpointDocument::from(&endpoint), show::disabled)?;

@@ -1,7 +1,7 @@
 //! Sends an endpoint's deliveries again in bulk.
 
-use admin::webhooks::document::{EndpointDocument, SentDeliveries, SkippedDeliveries};
-use admin::webhooks::{Recoverable, Recovery, RecoveryProgress, Selection, Survey, WebhookAdmin, WebhookAdminError};
+use admin::webhooks::document::{SentDeliveries, SkippedDeliveries};
+use admin::webhooks::{Recovery, RecoveryProgress, Selection, Survey, WebhookAdmin, WebhookAdminError};
 use common::ids::EndpointId;
 use common::timestamp::Timestamp;
 use serde::Serialize;
@@ -19,19 +19,12 @@ struct RecoveryReport {
     /// The number of deliveries of each status that were found.
     held: u64,
     failed: u64,
+    pending: u64,
     /// When the first and the last of them were created.
     oldest: Option<Timestamp>,
     newest: Option<Timestamp>,
     #[serde(flatten)]
     done: SentDeliveries,
-}
-
-/// An endpoint that is on again, and what became of its held deliveries.
-#[derive(Serialize)]
-struct EnabledEndpoint<'a> {
-    #[serde(flatten)]
-    endpoint: EndpointDocument<'a>,
-    recovery: RecoveryReport,
 }
 
 /// Sends the selected deliveries again, or only counts them.
@@ -51,16 +44,6 @@ pub(super) async fn resend(
     }
     let recovery = recover(admin, id, selection, output).await?;
     output.print(&RecoveryReport::new(id, &recovery), RecoveryReport::text)?;
-    complete(&recovery)
-}
-
-/// Switches an endpoint on and sends its held deliveries again.
-pub(super) async fn enable(admin: &WebhookAdmin, id: EndpointId, output: Output) -> Result<(), CommandFailure> {
-    let endpoint = admin.enable(id).await?;
-    let selection = Selection { statuses: [Recoverable::Held].into(), since: None, until: None };
-    let recovery = recover(admin, id, &selection, output).await?;
-    let (endpoint, report) = (EndpointDocument::from(&endpoint), RecoveryReport::new(id, &recovery));
-    output.print(&EnabledEndpoint { endpoint, recovery: report }, EnabledEndpoint::text)?;
     complete(&recovery)
 }
 
@@ -121,12 +104,13 @@ impl Display {
 
 impl RecoveryReport {
     fn counted(endpoint_id: EndpointId, found: &Survey) -> Self {
-        let Survey { held, failed, span, .. } = found;
+        let Survey { held, failed, pending, span, .. } = found;
         Self {
             endpoint_id,
             dry_run: true,
             held: *held,
             failed: *failed,
+            pending: *pending,
             oldest: span.map(|span| span.first),
             newest: span.map(|span| span.last),
             done: SentDeliveries { left: found.total(), ..SentDeliveries::default() },
@@ -139,13 +123,13 @@ impl RecoveryReport {
     }
 
     fn text(&self) -> String {
-        let Self { endpoint_id, held, failed, done, .. } = self;
+        let Self { endpoint_id, held, failed, pending, done, .. } = self;
         if self.oldest.is_none() {
             return format!("Endpoint {endpoint_id} has no such deliveries to send again.");
         }
         let (oldest, newest) = (minute(self.oldest), minute(self.newest));
         let found = format!(
-            "Endpoint {endpoint_id} had {held} held and {failed} failed deliveries, from {oldest} to {newest}."
+            "Endpoint {endpoint_id} had {held} held, {failed} failed and {pending} pending deliveries, from {oldest} to {newest}."
         );
         if self.dry_run {
             return format!("{found}\nNothing was sent. Without --dry-run they are sent again.");
@@ -159,12 +143,6 @@ impl RecoveryReport {
     }
 }
 
-impl EnabledEndpoint<'_> {
-    fn text(&self) -> String {
-        format!("Endpoint {} is enabled: its events are sent from now on.\n{}", self.endpoint.id, self.recovery.text())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -175,7 +153,7 @@ mod tests {
 
     fn survey() -> Survey {
         let [first, last] = ["2026-11-20T10:00:00.000Z", "2026-11-21T19:00:00.000Z"].map(|at| at.parse().unwrap());
-        Survey { held: 30, failed: 4, span: Some(Span { first, last }), unreadable: Vec::new() }
+        Survey { held: 30, failed: 4, pending: 0, span: Some(Span { first, last }), unreadable: Vec::new() }
     }
 
     fn recovery(stopped_by: Option<WebhookAdminError>) -> Recovery {
@@ -190,7 +168,7 @@ mod tests {
     #[test]
     fn the_document_has_what_was_found_and_what_became_of_it() {
         let found = json!({
-            "endpoint_id": ID, "dry_run": true, "held": 30, "failed": 4, "oldest": "2026-11-20T10:00:00.000Z",
+            "endpoint_id": ID, "dry_run": true, "held": 30, "failed": 4, "pending": 0, "oldest": "2026-11-20T10:00:00.000Z",
             "newest": "2026-11-21T19:00:00.000Z", "sent": 0,
             "skipped": {"changed": 0, "too_many_rounds": 0, "expired": 0}, "left": 34,
         });
@@ -204,7 +182,7 @@ mod tests {
     #[test]
     fn people_see_two_lines() {
         let found = format!(
-            "Endpoint {ID} had 30 held and 4 failed deliveries, from 2026-11-20 10:00Z to 2026-11-21 19:00Z.\n"
+            "Endpoint {ID} had 30 held, 4 failed and 0 pending deliveries, from 2026-11-20 10:00Z to 2026-11-21 19:00Z.\n"
         );
         let text = RecoveryReport::counted(id(), &survey()).text();
         assert_eq!(text, format!("{found}Nothing was sent. Without --dry-run they are sent again."));

@@ -3,7 +3,7 @@
 //! Each of them begins a new round, and so waits for the drain of the account, which makes ten attempts at a time. Only so
 //! many may wait. So new events are not kept behind all that an outage has left.
 //!
-//! A delivery that was sent again is pending or delivered, so it is no longer one of those that a recovery looks for. A
+//! A delivery that was sent again is due at once or delivered, so it is no longer one of those that a recovery looks for. A
 //! recovery that was interrupted is therefore repeated, and sends only what is left. Two at a time share the work: each
 //! new round begins only if the delivery is still as it was seen.
 
@@ -31,13 +31,17 @@ const CHUNK: u64 = 10;
 const PAUSE: Duration = Duration::from_secs(1);
 /// How many deliveries that are left are counted.
 const MAX_LEFT: u64 = 100_000;
+/// A pending delivery whose next attempt is due within this time is left alone.
+const SOON_MILLIS: i64 = 5 * 60 * 1_000;
 
 closed_enum! {
-    /// A status whose deliveries a recovery can send again. Pending ones are sent anyway, and delivered ones have
-    /// arrived.
+    /// A status whose deliveries a recovery can send again.
     pub enum Recoverable {
         Held = "held",
         Failed = "failed",
+        /// Those whose next attempt is more than five minutes away. So a recovery that is repeated over and over, while
+        /// the receiver still fails, makes no more attempts than the first steps of the schedule.
+        Pending = "pending",
     }
 }
 
@@ -56,6 +60,7 @@ pub struct Selection {
 pub struct Survey {
     pub held: u64,
     pub failed: u64,
+    pub pending: u64,
     /// When the first and the last of them were created.
     pub span: Option<Span>,
     /// Deliveries that cannot be read.
@@ -121,7 +126,7 @@ impl WebhookAdmin {
         self.store.owner_of(id).await?.ok_or(WebhookAdminError::UnknownEndpoint(id))?;
         let mut selected = Selected::new(id, selection, self.clock.now())?;
         let mut survey = Survey::default();
-        while selected.read_on(&self.store).await? {
+        while selected.read_on(&self.store, self.clock.now()).await? {
             for delivery in selected.take(CHUNK) {
                 survey.add(&delivery);
             }
@@ -189,7 +194,7 @@ impl WebhookAdmin {
         report: impl Fn(RecoveryProgress),
     ) -> Result<bool, WebhookAdminError> {
         let (mut room, of) = (0, recovery.found.total());
-        while selected.read_on(&self.store).await? {
+        while selected.read_on(&self.store, self.clock.now()).await? {
             if until.is_some_and(|until| until <= Instant::now()) {
                 return Ok(false);
             }
@@ -254,6 +259,7 @@ impl Selected {
             status: match status {
                 Recoverable::Held => Status::Held,
                 Recoverable::Failed => Status::Failed,
+                Recoverable::Pending => Status::Pending,
             },
             found: VecDeque::new(),
             next: None,
@@ -262,18 +268,16 @@ impl Selected {
         Self { endpoint, span, lists: lists.collect(), unreadable: Vec::new() }
     }
 
-    /// Reads on until it is known which deliveries come next. Returns whether there are any.
-    async fn read_on(&mut self, store: &WebhookStore) -> Result<bool, WebhookAdminError> {
-        for list in &mut self.lists {
-            while list.found.is_empty() && !list.is_read {
-                let page = store.deliveries_with(self.endpoint, list.status, Some(self.span), list.next.take()).await?;
-                list.found.extend(page.deliveries.into_iter().filter(|delivery| !delivery.is_test));
-                self.unreadable.extend(page.unreadable);
-                list.is_read = page.next.is_none();
-                list.next = page.next;
-            }
+    /// Reads a page of each list of which nothing is at hand. Returns whether there is, or may be, something to take.
+    async fn read_on(&mut self, store: &WebhookStore, now: Timestamp) -> Result<bool, WebhookAdminError> {
+        for list in self.lists.iter_mut().filter(|list| list.found.is_empty() && !list.is_read) {
+            let page = store.deliveries_with(self.endpoint, list.status, Some(self.span), list.next.take()).await?;
+            list.found.extend(page.deliveries.into_iter().filter(|delivery| !delivery.is_test && !is_soon(delivery, now)));
+            self.unreadable.extend(page.unreadable);
+            list.is_read = page.next.is_none();
+            list.next = page.next;
         }
-        Ok(self.lists.iter().any(|list| !list.found.is_empty()))
+        Ok(self.lists.iter().any(|list| !list.found.is_empty() || !list.is_read))
     }
 
     /// Takes at most `most` of the next deliveries. It takes fewer if one of the lists must be read further first.
@@ -288,12 +292,13 @@ impl Selected {
         taken
     }
 
-    /// Counts the deliveries that were not taken. Those that were not read may have tests among them.
+    /// Counts the deliveries that were not taken. Those that were not read may have tests among them. Pending ones that
+    /// were not read are not counted: most of them are new, and sent anyway.
     async fn count_left(&self, store: &WebhookStore) -> Result<u64, WebhookAdminError> {
         let mut left = 0;
         for SelectedList { status, found, next, is_read } in &self.lists {
             left += found.len() as u64;
-            if !is_read {
+            if !is_read && *status != Status::Pending {
                 left += store.count_with(self.endpoint, *status, Some(self.span), next.clone(), MAX_LEFT).await?;
             }
         }
@@ -301,17 +306,23 @@ impl Selected {
     }
 }
 
+/// Returns whether an attempt of the delivery comes soon by itself.
+fn is_soon(delivery: &Delivery, now: Timestamp) -> bool {
+    delivery.progress.status == Status::Pending && delivery.progress.due <= now.plus_millis(SOON_MILLIS)
+}
+
 impl Survey {
     /// Returns how many there are.
     pub const fn total(&self) -> u64 {
-        self.held + self.failed
+        self.held + self.failed + self.pending
     }
 
     /// Counts a delivery of the selection. They come oldest first.
     fn add(&mut self, delivery: &Delivery) {
         match delivery.progress.status {
             Status::Held => self.held += 1,
-            _ => self.failed += 1,
+            Status::Pending => self.pending += 1,
+            Status::Delivered | Status::Failed => self.failed += 1,
         }
         let last = delivery.created_at;
         self.span = Some(Span { first: self.span.map_or(last, |span| span.first), last });
