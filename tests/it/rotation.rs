@@ -133,7 +133,8 @@ async fn a_change_beside_a_rotation_is_not_lost_in_the_new_key() {
         assert_eq!(properties(&new), properties(&changed), "{update:?}");
         let [old, listed] = listed(&stack, &record).await.try_into().unwrap();
         let by_status = if old.status == KeyStatus::Revoked { [old, listed] } else { [listed, old] };
-        assert_eq!(by_status, [KeyRecord { status: KeyStatus::Revoked, ..changed }, new]);
+        let (replaced_by, revoked_at) = (Some(new.key_id), Some(stack.now()));
+        assert_eq!(by_status, [KeyRecord { status: KeyStatus::Revoked, replaced_by, revoked_at, ..changed }, new]);
     }
 }
 

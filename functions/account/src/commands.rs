@@ -88,34 +88,37 @@ async fn revoke_key(owner: Owner<'_>, OneKey { key_id }: OneKey) -> Result<Done,
 
 async fn add_endpoint(owner: Owner<'_>, AddEndpoint { url, events }: AddEndpoint) -> Result<Done, CommandError> {
     let (endpoint, secret) = owner.add_endpoint(url, events).await?;
-    Ok(Done::new(&EndpointWithSecret::new(&endpoint, &secret))?.about(endpoint.id))
+    Ok(Done::new(&EndpointWithSecret::new(&endpoint, &secret, owner.now()))?.about(endpoint.id))
 }
 
 async fn list_endpoints(owner: Owner<'_>, NoParameters {}: NoParameters) -> Result<Done, CommandError> {
-    let Endpoints { readable, unreadable } = owner.list_endpoints().await?;
-    let endpoints = readable.iter().map(EndpointDocument::from).collect();
+    let (Endpoints { readable, unreadable }, states) = owner.list_endpoints().await?;
+    let (shown, now) = (readable.iter().zip(states), owner.now());
+    let endpoints =
+        shown.map(|(endpoint, health)| EndpointWithHealth { endpoint: EndpointDocument::new(endpoint, now), health });
+    let endpoints = endpoints.collect();
     Done::new(&EndpointList { endpoints, unreadable: unreadable.iter().map(|endpoint| endpoint.id).collect() })
 }
 
 async fn show_endpoint(owner: Owner<'_>, parameters: OneEndpoint) -> Result<Done, CommandError> {
     let (endpoint, health) = owner.show_endpoint(parameters.endpoint_id).await?;
-    Done::new(&EndpointWithHealth { endpoint: EndpointDocument::from(&endpoint), health })
+    Done::new(&EndpointWithHealth { endpoint: EndpointDocument::new(&endpoint, owner.now()), health })
 }
 
 async fn update_endpoint(owner: Owner<'_>, parameters: UpdateEndpoint) -> Result<Done, CommandError> {
     let UpdateEndpoint { endpoint_id, url, events } = parameters;
     let endpoint = owner.update_endpoint(endpoint_id, EndpointUpdate { url, events }).await?;
-    Done::new(&EndpointDocument::from(&endpoint))
+    Done::new(&EndpointDocument::new(&endpoint, owner.now()))
 }
 
 async fn enable_endpoint(owner: Owner<'_>, parameters: OneEndpoint) -> Result<Done, CommandError> {
     let endpoint = owner.enable_endpoint(parameters.endpoint_id).await?;
-    Done::new(&EndpointDocument::from(&endpoint))
+    Done::new(&EndpointDocument::new(&endpoint, owner.now()))
 }
 
 async fn disable_endpoint(owner: Owner<'_>, parameters: OneEndpoint) -> Result<Done, CommandError> {
     let endpoint = owner.disable_endpoint(parameters.endpoint_id).await?;
-    Done::new(&EndpointDocument::from(&endpoint))
+    Done::new(&EndpointDocument::new(&endpoint, owner.now()))
 }
 
 async fn remove_endpoint(owner: Owner<'_>, parameters: OneEndpoint) -> Result<Done, CommandError> {
@@ -132,10 +135,10 @@ async fn rotate_secret(owner: Owner<'_>, parameters: RotateSecret) -> Result<Don
         } else {
             owner.activate_secret(endpoint_id).await?
         };
-        return Done::new(&EndpointDocument::from(&endpoint));
+        return Done::new(&EndpointDocument::new(&endpoint, owner.now()));
     }
-    let (endpoint, secret) = owner.rotate_secret(endpoint_id).await?;
-    Done::new(&EndpointWithSecret::new(&endpoint, &secret))
+    let (endpoint, secret, _) = owner.rotate_secret(endpoint_id).await?;
+    Done::new(&EndpointWithSecret::new(&endpoint, &secret, owner.now()))
 }
 
 async fn test_endpoint(owner: Owner<'_>, parameters: TestEndpoint) -> Result<Done, CommandError> {
@@ -204,7 +207,7 @@ struct KeyList {
 
 #[derive(Serialize)]
 struct EndpointList<'a> {
-    endpoints: Vec<EndpointDocument<'a>>,
+    endpoints: Vec<EndpointWithHealth<'a>>,
     unreadable: Vec<EndpointId>,
 }
 

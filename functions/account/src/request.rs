@@ -9,6 +9,7 @@ use admin::webhooks::Recoverable;
 use common::closed_enum;
 use common::event::EventKind;
 use common::ids::{DeliveryId, EndpointId, KeyId, UserId};
+use common::reasons::plain;
 use common::scope::Scopes;
 use common::timestamp::Timestamp;
 use serde::Deserialize;
@@ -228,7 +229,7 @@ pub(crate) fn read<T: DeserializeOwned>(value: Value) -> Result<T, CommandError>
             .iter()
             .find_map(|start| reason.strip_prefix(start)?.split('`').next().map(str::to_owned));
         let field = if path == "." { named.unwrap_or_default() } else { path };
-        CommandError::invalid(&field, reason)
+        CommandError::invalid(&field, plain(&reason))
     })
 }
 

@@ -224,7 +224,8 @@ impl Webhook {
         Ok(())
     }
 
-    /// Makes the attempt of a delivery that waits. If its endpoint is off, holds the delivery.
+    /// Makes the attempt of a delivery that waits. If its endpoint is off, holds the delivery, unless it is a test that was
+    /// sent since then.
     async fn attempt_waiting(&self, endpoint: WebhookEndpoint, waiting: Waiting, has_drain: Arc<AtomicBool>) -> Ended {
         let made = self.try_waiting(&endpoint, &waiting, has_drain).await;
         Ended::Attempt { endpoint: endpoint.id, waiting, made }
@@ -239,8 +240,11 @@ impl Webhook {
         let only = |outcome| Some(Made { outcome, is_prompt: None });
         if !endpoint.is_on() {
             let Some(delivery) = self.store.delivery(waiting.id).await? else { return Ok(only(DispatchOutcome::Void)) };
-            let message = Received { number: 0, dispatch: Dispatch::next_of(&delivery), carried: None };
-            return self.hold(&message, endpoint).await.map(only);
+            // Somebody asked for a test although it is off.
+            if !delivery.is_test || endpoint.disabled_at.is_none_or(|at| delivery.created_at < at) {
+                let message = Received { number: 0, dispatch: Dispatch::next_of(&delivery), carried: None };
+                return self.hold(&message, endpoint).await.map(only);
+            }
         }
         let secrets = self.secrets(endpoint).await?;
         let (lease, now) = (Token::random(), self.clock.now());

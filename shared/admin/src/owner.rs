@@ -99,9 +99,11 @@ impl Owner<'_> {
         self.webhooks.add(NewEndpoint { user_id: self.user, url, events }).await
     }
 
-    /// Returns the endpoints, oldest first, and those that cannot be read.
-    pub async fn list_endpoints(&self) -> Result<Endpoints, WebhookAdminError> {
-        self.webhooks.list(self.user).await
+    /// Returns the endpoints, oldest first, and those that cannot be read. The states are those of the readable ones.
+    pub async fn list_endpoints(&self) -> Result<(Endpoints, Vec<EndpointHealth>), WebhookAdminError> {
+        let endpoints = self.webhooks.list(self.user).await?;
+        let states = self.webhooks.health_of(&endpoints.readable).await?;
+        Ok((endpoints, states))
     }
 
     /// Returns an endpoint and its state.
@@ -136,7 +138,10 @@ impl Owner<'_> {
     }
 
     /// Adds the next secret. This is the only time that it is returned.
-    pub async fn rotate_secret(&self, id: EndpointId) -> Result<(WebhookEndpoint, EndpointSecret), WebhookAdminError> {
+    pub async fn rotate_secret(
+        &self,
+        id: EndpointId,
+    ) -> Result<(WebhookEndpoint, EndpointSecret, bool), WebhookAdminError> {
         self.check_endpoint(id).await?;
         self.webhooks.rotate_secret(id).await
     }

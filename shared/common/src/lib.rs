@@ -15,6 +15,7 @@ pub mod names;
 pub mod paging;
 pub mod preflight;
 pub mod queues;
+pub mod reasons;
 pub mod records;
 pub mod resources;
 pub mod rotation;

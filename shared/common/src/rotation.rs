@@ -61,6 +61,13 @@ impl<S> Secrets<S> {
         self.0[self.ended(now)..].iter().map(|dated| &dated.secret)
     }
 
+    /// Returns when the next secret becomes active, if there is one, and when the oldest valid one ends, if others follow.
+    pub fn changes(&self, now: Timestamp) -> (Option<Timestamp>, Option<Timestamp>) {
+        let next = self.0.get(self.active_index(now) + 1).map(|next| next.active_from);
+        let successor = self.0.get(self.ended(now) + 1);
+        (next, successor.map(|successor| successor.active_from.plus_millis(DAY_MILLIS)))
+    }
+
     /// Adds the next secret. If one waits already, it is replaced: a secret is shown only once, so an owner who has
     /// lost it needs another one. Refused as long as the active secret and the one before it are both valid.
     pub fn add_next(&mut self, secret: S, now: Timestamp) -> Result<(), RotationError> {
@@ -162,6 +169,9 @@ mod tests {
         ] {
             assert_eq!(signing(&secrets, now), expected, "{now}");
         }
+        assert_eq!(secrets.changes(at(100)), (Some(at(124)), Some(at(148))));
+        assert_eq!(secrets.changes(at(124)), (None, Some(at(148))));
+        assert_eq!(secrets.changes(at(148)), (None, None));
     }
 
     #[test]

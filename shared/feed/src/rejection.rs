@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 use thiserror::Error;
 
 use common::event::EventKind;
+use common::reasons::plain;
 
 /// No more offending fields than this are named beside the first.
 const MAX_OTHERS: usize = 31;
@@ -100,7 +101,9 @@ fn rejection(path: &str, error: &serde_json::Error) -> Rejection {
         Some(name) => format!("{path}.{name}"),
         None => path.to_owned(),
     };
-    Rejection::new(&field, reason)
+    let reason = plain(reason);
+    // Without a field, serde names a part that was not read far enough to have a name.
+    Rejection::new(if field == "?" { "" } else { &field }, reason)
 }
 
 /// A `T` that must be written as a JSON object.

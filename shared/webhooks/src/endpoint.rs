@@ -29,6 +29,8 @@ pub struct WebhookEndpoint {
     /// The events that are delivered to it.
     pub events: BTreeSet<EventKind>,
     pub switch: Switch,
+    /// When it was switched off, if it is off.
+    pub disabled_at: Option<Timestamp>,
     /// Counts from 1, and grows each time that the endpoint is switched on again or gets another URL. So a conditional
     /// write can tell whether that has happened since the endpoint was read. After a restore it goes on far ahead, because an epoch
     /// that the restore undid may have had its notice.

@@ -175,6 +175,7 @@ mod tests {
             url: "https://hooks.example.com/".to_owned(),
             events: [].into(),
             switch: Switch::On,
+            disabled_at: None,
             epoch: 1,
             created_at: at(0),
             secrets: Secrets::first("sealed".to_owned(), at(0)),

@@ -45,9 +45,9 @@ async fn function_and_command_line_write_the_same_line_without_secrets() {
     let endpoint = ask(&mut function, CommandName::EndpointsAdd, json!({"url": URL, "events": ["listing.sold"]})).await;
     let this = json!({"endpoint_id": endpoint["id"]});
     let sent = ask(&mut function, CommandName::EndpointsTest, this.clone()).await;
-    ask(&mut function, CommandName::DeliveriesResend, sent).await;
+    ask(&mut function, CommandName::DeliveriesResend, sent.clone()).await;
     ask(&mut function, CommandName::EndpointsDisable, this.clone()).await;
-    ask(&mut function, CommandName::EndpointsTest, this.clone()).await;
+    ask(&mut function, CommandName::DeliveriesResend, sent).await;
     let next = ask(&mut function, CommandName::EndpointsRotateSecret, this).await;
     let lines = audit_lines(&function);
     assert!(lines.iter().all(|line| line["actor"] == "settings page"), "{lines:?}");
@@ -69,9 +69,12 @@ async fn function_and_command_line_write_the_same_line_without_secrets() {
     let endpoint = run(added).await.json();
     let id = text(&endpoint["id"]);
     let delivery = text(&run(format!("--json webhooks test {id}")).await.json()["delivery_id"]);
-    for line in
-        [format!("resend {delivery}"), format!("disable {id}"), format!("test {id}"), format!("rotate-secret {id}")]
-    {
+    for line in [
+        format!("resend {delivery}"),
+        format!("disable {id}"),
+        format!("resend {delivery}"),
+        format!("rotate-secret {id}"),
+    ] {
         run(format!("webhooks {line}")).await;
     }
     // The refusal alone is on the command line's standard error.

@@ -113,7 +113,7 @@ async fn what_the_present_state_does_not_allow_has_a_code() {
     settings.done(CommandName::KeysRevoke, key.clone()).await;
     assert_eq!(settings.code(CommandName::KeysRotate, &key).await, "conflict");
     settings.done(CommandName::EndpointsDisable, endpoint.clone()).await;
-    assert_eq!(settings.code(CommandName::EndpointsTest, &endpoint).await, "conflict");
+    assert_eq!(settings.code(CommandName::EndpointsTest, &endpoint).await, "");
     assert_eq!(settings.code(CommandName::DeliveriesResend, &delivery).await, "conflict");
     for _ in 1..10 {
         settings.endpoint().await;
@@ -251,8 +251,9 @@ async fn an_endpoint_is_shown_with_what_waits_and_how_it_responded() {
     let settings = Settings::new().await;
     let [_, endpoint, _] = settings.belongings().await;
     let health = |waiting: u32, at: Value, failed: Value| {
-        json!({"waiting": waiting, "oldest_waiting_at": at, "last_success_at": null, "last_failure_at": failed,
-            "slow": true, "failing_since": null, "switch_off_at": null, "warned": false})
+        json!({"waiting": waiting, "held": 0, "oldest_waiting_at": at, "last_success_at": null,
+            "last_failure_at": failed, "last_error": null, "slow": true, "failing_since": null,
+            "failed_attempts": null, "switch_off_at": null, "warned": false})
     };
     let noon = json!("2026-11-20T12:00:00.000Z");
     let shown = settings.done(CommandName::EndpointsShow, endpoint.clone()).await;

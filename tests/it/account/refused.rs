@@ -107,7 +107,7 @@ async fn parameters_are_strict_and_rules_name_the_member() {
         ),
         (CommandName::DeliveriesResend, json!({"delivery_id": 7}), "delivery_id"),
         (CommandName::DeliveriesResendAll, json!({"endpoint_id": endpoint, "statuses": []}), "statuses"),
-        (CommandName::DeliveriesResendAll, json!({"endpoint_id": endpoint, "statuses": ["pending"]}), "statuses[0]"),
+        (CommandName::DeliveriesResendAll, json!({"endpoint_id": endpoint, "statuses": ["delivered"]}), "statuses[0]"),
     ] {
         assert_invalid(&settings, event(OWNER, command, &parameters), field).await;
     }

@@ -236,6 +236,7 @@ fn endpoints() -> [WebhookEndpoint; 4] {
         url: URL.to_owned(),
         events: events.iter().copied().collect(),
         switch: Switch::On,
+        disabled_at: None,
         epoch: 1,
         created_at: noon(),
         secrets: secrets(&["2026-11-20T12:00:00.000Z"]),

@@ -8,12 +8,10 @@ use api::auth::KeyRecord;
 use aws_sdk_dynamodb::types::AttributeValue;
 use common::ids::{KeyId, UserId};
 use common::scope::Scope;
-use local::environment::Variables;
 use marketctl::repair::{Keys, KeysReport, Mode, Repair, RepairError};
-use serde_json::{Value, json};
 use tests::{
-    RunningInstance, Stack, dynamodb, marketctl, remove_key_attribute, set_key_attribute, set_key_text,
-    table_without_indexes, uuid,
+    RunningInstance, Stack, dynamodb, remove_key_attribute, set_key_attribute, set_key_text, table_without_indexes,
+    uuid,
 };
 
 use super::{changed, put_back, rows};
@@ -214,22 +212,21 @@ async fn keys_that_were_revoked_after_the_restores_time_are_revoked_if_the_damag
     admin.rotate(replaced, MAX_OVERLAP).await.unwrap();
     let damaged = rows(&stack, TABLE).await;
 
-    let variables = Variables::new(&stack.aws.endpoint_url);
-    let arguments = ["--json", "repair", "--table", "keys", "--name", RESTORED, "--revoked-in", TABLE];
-    let ran = marketctl(&variables, &arguments, "").await;
-    let mut expected = [revoked, rotated, replaced];
-    expected.sort_unstable();
-    let expected = expected.map(|id| json!({ "problem": "revoked_since", "key_id": id, "user_id": user }));
-    assert_eq!((ran.code, &ran.json()["keys"]["found"]), (0, &json!(expected)), "{ran:?}");
-    assert_eq!(marketctl(&variables, &arguments, "").await.json()["in_line"], Value::Bool(true));
+    let restored = || KeyAdmin::new(dynamodb(&stack), RESTORED.to_owned(), stack.clock.clone());
+    let repair = async || {
+        let keys = Some(Keys { table: restored(), damaged: Some(stack.admin.keys()) });
+        let (clock, mode) = (stack.clock.clone(), Mode::default());
+        let repair = Repair { market: None, accounts: None, keys, webhooks: None, clock, mode };
+        repair.run(&|_| {}).await.unwrap().keys.found
+    };
+    let expected = [revoked, rotated, replaced].map(|id| ((KeyProblem::RevokedSince, id), Some(user)));
+    assert_eq!(repair().await, Found::from(expected));
+    assert_eq!(repair().await, Found::new());
     assert_eq!(rows(&stack, TABLE).await, damaged);
-    let restored = KeyAdmin::new(dynamodb(&stack), RESTORED.to_owned(), stack.clock.clone());
+    let restored = restored();
     let keys = restored.list(user).await.unwrap().readable;
     let accepted = keys.iter().filter(|key| key.is_live(stack.now())).map(|key| key.key_id);
     assert_eq!(accepted.collect::<BTreeSet<KeyId>>(), [kept, replaced_before, successor].into());
-    let no_keys =
-        marketctl(&variables, &["repair", "--table", "market", "--name", "a", "--revoked-in", TABLE], "").await;
-    assert_eq!(no_keys.code, 1, "{no_keys:?}");
 }
 
 /// A restore has the key as it was before it was revoked, and the rows that find it as they were afterwards.
@@ -241,7 +238,9 @@ async fn the_rows_that_find_an_accepted_key_stay() {
     let before = rows(&stack, TABLE).await;
     stack.admin.keys().revoke(record.key_id).await.unwrap();
     set_key_text(&stack, &text, "status", "active").await;
-    remove_key_attribute(&stack, &text, "ttl").await;
+    for added in ["ttl", "revoked_at"] {
+        remove_key_attribute(&stack, &text, added).await;
+    }
     let expected = Found::from([((KeyProblem::NotFindable, record.key_id), Some(user))]);
     assert_eq!(look_and_repair(&stack).await, expected);
     assert_eq!(rows(&stack, TABLE).await, before);

@@ -15,7 +15,7 @@ use serde_json::json;
 use tests::{Answer, Fault, Proxy, Receiver, RuntimeApi, SignatureValidity, Stack, hand, item, message, sale, uuid};
 use webhooks::delivery::{Lane, Status};
 use webhooks::delivery_id;
-use webhooks::endpoint::Switch;
+use webhooks::endpoint::{DisabledReason, Switch};
 use webhooks::guard::LOOPBACK_VARIABLE;
 
 use super::{DAY_SECONDS, Scene, feed_message};
@@ -131,6 +131,27 @@ async fn a_test_event_is_tried_once_whatever_the_result() {
         assert_eq!(posts[0].signed_with(&scene.secret), SignatureValidity { service: true, standard: true });
         assert_eq!(posts[0].json()["data"], EventKind::ListingSold.sample_data());
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_test_that_is_sent_while_the_endpoint_is_off_is_attempted_and_nothing_else_is() {
+    let scene = Scene::answering(204).await;
+    let (stack, admin) = (&scene.stack, scene.stack.webhooks());
+    let before = admin.test(scene.endpoint.id, None).await.unwrap();
+    scene.wait(1);
+    scene.disable().await;
+    let meanwhile = scene.event(1).await;
+    scene.wait(1);
+    let test = admin.test(scene.endpoint.id, None).await.unwrap();
+    stack.drain(scene.user).await;
+    for message in stack.queue(Queue::WebhooksFirst).take(1).await {
+        scene.handle(&[message]).await;
+    }
+    assert_eq!(scene.standing(test).await, (Status::Delivered, 1));
+    assert_eq!([scene.standing(before).await, scene.standing(meanwhile).await], [(Status::Held, 0); 2]);
+    let posts = scene.receiver.so_far();
+    assert_eq!(posts.iter().map(|post| post.id()).collect::<Vec<_>>(), [test.to_string()]);
+    assert_eq!(scene.switch().await, Switch::Off(DisabledReason::Owner));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -23,7 +23,7 @@ const NEITHER_VALID: SignatureValidity = SignatureValidity { service: false, sta
 async fn a_rotated_secret_signs_beside_the_old_one_until_it_takes_its_place() {
     let scene = Scene::answering(204).await;
     let (admin, mut event) = (scene.stack.webhooks(), 0);
-    let (_, next) = admin.rotate_secret(scene.endpoint.id).await.unwrap();
+    let (_, next, _) = admin.rotate_secret(scene.endpoint.id).await.unwrap();
     let mut validities = async || {
         event += 1;
         let id = scene.event(event).await;

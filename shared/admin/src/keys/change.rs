@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use api::auth::table::{EXPIRES_AT, KeyRecord, KeyStatus, LIMIT_OVERRIDE, NAME, REPLACED_BY, STATUS, TIER, hash_row};
+use api::auth::table::{
+    EXPIRES_AT, KeyRecord, KeyStatus, LIMIT_OVERRIDE, NAME, REPLACED_BY, REVOKED_AT, STATUS, SUCCESSOR_ID, TIER,
+    hash_row,
+};
 use api::auth::{KeyHash, KeyText};
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
@@ -184,7 +187,7 @@ impl KeyAdmin {
         let (text, record) = self.fresh(like(&old))?;
         let hash = text.hash();
         let mut writes = self.puts(&hash, &record, Some(&old_hash))?;
-        writes.push(self.replacement(&old_hash, &old, old_expires_at, &hash)?);
+        writes.push(self.replacement(&old_hash, &old, old_expires_at, (&hash, record.key_id))?);
         writes.push(place);
         let doubt = match self.make(&writes, &hash).await? {
             Making::Made => {
@@ -209,21 +212,28 @@ impl KeyAdmin {
         hash: &str,
         old: &KeyRecord,
         expires_at: Option<Timestamp>,
-        replaced_by: &KeyHash,
+        (replaced_by, successor): (&KeyHash, KeyId),
     ) -> Result<TransactWriteItem, StoreError> {
         let (end, value) = match expires_at {
-            None => ("#status = :end", s(KeyStatus::Revoked.as_str())),
+            None => ("#status = :end, #revoked_at = :now", s(KeyStatus::Revoked.as_str())),
             Some(at) => ("#expires = :end", n(at.millis())),
         };
         let mut update = Update::builder()
             .table_name(&self.table)
             .set_key(Some(hash_row(hash)))
-            .update_expression(format!("SET #replaced_by = :replaced_by, #ttl = :ttl, {end}"))
+            .update_expression(format!("SET #replaced_by = :replaced_by, #successor = :successor, #ttl = :ttl, {end}"))
+            .expression_attribute_names("#successor", SUCCESSOR_ID)
+            .expression_attribute_values(":successor", s(successor.to_string()))
             .expression_attribute_names("#ttl", TTL)
             .expression_attribute_values(":ttl", self.removal())
             .expression_attribute_names("#replaced_by", REPLACED_BY)
             .expression_attribute_values(":replaced_by", s(replaced_by.hex()))
             .expression_attribute_values(":end", value);
+        if expires_at.is_none() {
+            update = update
+                .expression_attribute_names("#revoked_at", REVOKED_AT)
+                .expression_attribute_values(":now", n(self.clock.now().millis()));
+        }
         let mut conditions = vec!["attribute_not_exists(#replaced_by)".to_owned()];
         for (name, attribute, seen) in [
             ("status", STATUS, Some(s(old.status.as_str()))),

@@ -94,6 +94,8 @@ mod tests {
             expires_at: None,
             last_used_at: None,
             last4: text.last4().to_owned(),
+            replaced_by: None,
+            revoked_at: None,
         };
         (text, record)
     }

@@ -8,7 +8,7 @@ mod repair;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use api::auth::table::{HASH, KeyRecord, KeyStatus, PK, REPLACES, SK, STATUS, hash_row};
+use api::auth::table::{HASH, KeyRecord, KeyStatus, PK, REPLACES, REVOKED_AT, SK, STATUS, hash_row};
 use api::auth::{KeyHash, KeyText, Usage, table};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
@@ -267,11 +267,13 @@ impl KeyAdmin {
                 .update_item()
                 .table_name(&self.table)
                 .set_key(Some(table::hash_row(hash)))
-                .update_expression("SET #status = :revoked, #ttl = :ttl")
+                .update_expression("SET #status = :revoked, #ttl = :ttl, #at = if_not_exists(#at, :now)")
                 .condition_expression("attribute_exists(#pk)")
                 .expression_attribute_names("#pk", PK)
                 .expression_attribute_names("#status", STATUS)
                 .expression_attribute_names("#ttl", TTL)
+                .expression_attribute_names("#at", REVOKED_AT)
+                .expression_attribute_values(":now", n(self.clock.now().millis()))
                 .expression_attribute_values(":ttl", self.removal())
                 .expression_attribute_values(":revoked", s(KeyStatus::Revoked.as_str()))
                 .return_values(ReturnValue::AllNew);
@@ -345,6 +347,8 @@ impl KeyAdmin {
             expires_at: new.expires_at,
             last_used_at: None,
             last4: text.last4().to_owned(),
+            replaced_by: None,
+            revoked_at: None,
         };
         Ok((text, record))
     }

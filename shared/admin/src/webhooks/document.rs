@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use common::closed_enum;
 use common::event::EventKind;
-use common::ids::{DeliveryId, EndpointId};
+use common::ids::{DeliveryId, EndpointId, UserId};
 use common::timestamp::Timestamp;
 use serde::Serialize;
 use webhooks::delivery::{Attempt, Delivery, Failure, Progress, Status};
@@ -22,7 +22,12 @@ pub struct EndpointDocument<'a> {
     pub events: &'a BTreeSet<EventKind>,
     pub status: &'static str,
     pub disabled_reason: Option<DisabledReason>,
+    pub disabled_at: Option<Timestamp>,
     pub created_at: Timestamp,
+    /// When the next secret will sign `X-Service-Signature` by itself, if there is one.
+    pub next_secret_active_at: Option<Timestamp>,
+    /// Until when a secret is valid that has, or will have, a successor.
+    pub old_secret_valid_until: Option<Timestamp>,
 }
 
 /// An endpoint with its newest secret, which is shown only once.
@@ -39,6 +44,14 @@ pub struct EndpointWithHealth<'a> {
     #[serde(flatten)]
     pub endpoint: EndpointDocument<'a>,
     pub health: EndpointHealth,
+}
+
+/// An endpoint in a list of an operator, who may see those of all users.
+#[derive(Serialize)]
+pub struct EndpointOfUser<'a> {
+    pub user_id: UserId,
+    #[serde(flatten)]
+    pub endpoint: EndpointWithHealth<'a>,
 }
 
 /// An endpoint that has been removed.
@@ -125,20 +138,32 @@ pub struct DeliveryDocument<'a> {
     pub body: &'a str,
 }
 
-impl<'a> From<&'a WebhookEndpoint> for EndpointDocument<'a> {
-    fn from(endpoint: &'a WebhookEndpoint) -> Self {
+impl<'a> EndpointDocument<'a> {
+    /// Returns the document as it is shown at this time.
+    pub fn new(endpoint: &'a WebhookEndpoint, now: Timestamp) -> Self {
         let (status, disabled_reason) = match endpoint.switch {
             Switch::On => ("enabled", None),
             Switch::Off(reason) => ("disabled", Some(reason)),
         };
-        let WebhookEndpoint { id, url, events, created_at, .. } = endpoint;
-        Self { id: *id, url, events, status, disabled_reason, created_at: *created_at }
+        let WebhookEndpoint { id, url, events, created_at, disabled_at, .. } = endpoint;
+        let (next_secret_active_at, old_secret_valid_until) = endpoint.secrets.changes(now);
+        Self {
+            id: *id,
+            url,
+            events,
+            status,
+            disabled_reason,
+            disabled_at: *disabled_at,
+            created_at: *created_at,
+            next_secret_active_at,
+            old_secret_valid_until,
+        }
     }
 }
 
 impl<'a> EndpointWithSecret<'a> {
-    pub fn new(endpoint: &'a WebhookEndpoint, secret: &EndpointSecret) -> Self {
-        Self { endpoint: endpoint.into(), secret: secret.reveal() }
+    pub fn new(endpoint: &'a WebhookEndpoint, secret: &EndpointSecret, now: Timestamp) -> Self {
+        Self { endpoint: EndpointDocument::new(endpoint, now), secret: secret.reveal() }
     }
 }
 
@@ -230,6 +255,7 @@ mod tests {
             url: "https://a.example/".to_owned(),
             events: [EventKind::WalletDeposit, EventKind::ListingSold].into(),
             switch,
+            disabled_at: (switch != Switch::On).then(|| at(0)),
             epoch: 1,
             created_at: at(0),
             secrets: Secrets::first("sealed".to_owned(), at(0)),
@@ -272,7 +298,8 @@ mod tests {
     fn endpoint_document(status: &str, reason: Option<&str>) -> Value {
         json!({
             "id": ID, "url": "https://a.example/", "events": ["listing.sold", "wallet.deposit"], "status": status,
-            "disabled_reason": reason, "created_at": EPOCH,
+            "disabled_reason": reason, "disabled_at": reason.map(|_| EPOCH), "created_at": EPOCH,
+            "next_secret_active_at": null, "old_secret_valid_until": null,
         })
     }
 
@@ -283,7 +310,7 @@ mod tests {
             (Switch::Off(DisabledReason::Owner), "disabled", Some("owner")),
             (Switch::Off(DisabledReason::DeliveriesFailed), "disabled", Some("deliveries_failed")),
         ] {
-            let shown = serde_json::to_value(EndpointDocument::from(&endpoint(switch))).unwrap();
+            let shown = serde_json::to_value(EndpointDocument::new(&endpoint(switch), at(0))).unwrap();
             assert_eq!(shown, endpoint_document(status, reason));
         }
     }
@@ -294,7 +321,7 @@ mod tests {
         let mut expected = endpoint_document("enabled", None);
         expected["secret"] = json!(secret.reveal());
         let endpoint = endpoint(Switch::On);
-        assert_eq!(serde_json::to_value(EndpointWithSecret::new(&endpoint, &secret)).unwrap(), expected);
+        assert_eq!(serde_json::to_value(EndpointWithSecret::new(&endpoint, &secret, at(0))).unwrap(), expected);
     }
 
     #[test]

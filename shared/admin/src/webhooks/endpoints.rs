@@ -44,6 +44,7 @@ impl WebhookAdmin {
             url: url.as_str().to_owned(),
             events: new.events,
             switch: Switch::On,
+            disabled_at: None,
             epoch: 1,
             created_at: now,
             secrets: Secrets::first(sealed, now),
@@ -103,6 +104,23 @@ impl WebhookAdmin {
         Ok(self.store.endpoints(user).await?)
     }
 
+    /// Returns the endpoints of all accounts, by account and age, and those that cannot be read. Reads the whole table.
+    /// Calls `report` after each page with the number of endpoints so far.
+    pub async fn list_all(&self, report: impl Fn(usize)) -> Result<Endpoints, WebhookAdminError> {
+        let (mut all, mut from) = (Endpoints::default(), None);
+        loop {
+            let page = self.store.all_endpoints(from).await?;
+            all.readable.extend(page.endpoints);
+            all.unreadable.extend(page.unreadable);
+            report(all.readable.len());
+            from = page.next;
+            if from.is_none() {
+                all.readable.sort_by_key(|endpoint| (endpoint.account_id, endpoint.created_at, endpoint.id));
+                return Ok(all);
+            }
+        }
+    }
+
     /// Switches an endpoint on. Events are sent from now on. Deliveries that are held stay held until somebody resends
     /// them: one with [`Self::resend`], or all with [`Self::recover`].
     pub async fn enable(&self, id: EndpointId) -> Result<WebhookEndpoint, WebhookAdminError> {
@@ -114,7 +132,7 @@ impl WebhookAdmin {
     /// Switches an endpoint off. From now on its events are held.
     pub async fn disable(&self, id: EndpointId) -> Result<WebhookEndpoint, WebhookAdminError> {
         let endpoint = self.find(id).await?;
-        self.store.disable(endpoint.account_id, id).await?;
+        self.store.disable(endpoint.account_id, id, self.clock.now()).await?;
         self.find(id).await
     }
 
@@ -166,14 +184,18 @@ impl WebhookAdmin {
 
 impl WebhookAdmin {
     /// Adds the next secret. This is the only time that it is returned. From now on `webhook-signature` has a
-    /// signature under it as well.
-    pub async fn rotate_secret(&self, id: EndpointId) -> Result<(WebhookEndpoint, EndpointSecret), WebhookAdminError> {
+    /// signature under it as well. Also returns whether another next secret, which was not active yet, is void now.
+    pub async fn rotate_secret(
+        &self,
+        id: EndpointId,
+    ) -> Result<(WebhookEndpoint, EndpointSecret, bool), WebhookAdminError> {
         let endpoint = self.find(id).await?;
         let secret = fresh_secret()?;
         let sealed = self.keyring.seal(id, &secret).await?;
-        let mut secrets = endpoint.secrets.clone();
-        secrets.add_next(sealed, self.clock.now())?;
-        Ok((self.replace_secrets(endpoint, &secrets).await?, secret))
+        let (mut secrets, now) = (endpoint.secrets.clone(), self.clock.now());
+        let voids_another = secrets.changes(now).0.is_some();
+        secrets.add_next(sealed, now)?;
+        Ok((self.replace_secrets(endpoint, secrets).await?, secret, voids_another))
     }
 
     /// Makes the next secret sign `X-Service-Signature` at once, instead of 24 h after it was added.
@@ -181,7 +203,7 @@ impl WebhookAdmin {
         let endpoint = self.find(id).await?;
         let mut secrets = endpoint.secrets.clone();
         secrets.activate(self.clock.now())?;
-        self.replace_secrets(endpoint, &secrets).await
+        self.replace_secrets(endpoint, secrets).await
     }
 
     /// Ends the old secret at once, instead of 24 h after the activation. Also activates the next one, if it is not active
@@ -190,16 +212,16 @@ impl WebhookAdmin {
         let endpoint = self.find(id).await?;
         let mut secrets = endpoint.secrets.clone();
         secrets.expire_old(self.clock.now())?;
-        self.replace_secrets(endpoint, &secrets).await
+        self.replace_secrets(endpoint, secrets).await
     }
 
     /// Replaces the secrets of an endpoint, if they are still those that were read.
     async fn replace_secrets(
         &self,
         endpoint: WebhookEndpoint,
-        secrets: &Secrets<String>,
+        secrets: Secrets<String>,
     ) -> Result<WebhookEndpoint, WebhookAdminError> {
-        let put = self.store.put_secrets(endpoint.account_id, endpoint.id, secrets, endpoint.secret_version);
-        if put.await? { Ok(endpoint) } else { Err(WebhookAdminError::Changed) }
+        let put = self.store.put_secrets(endpoint.account_id, endpoint.id, &secrets, endpoint.secret_version);
+        if put.await? { Ok(WebhookEndpoint { secrets, ..endpoint }) } else { Err(WebhookAdminError::Changed) }
     }
 }

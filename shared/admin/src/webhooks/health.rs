@@ -2,6 +2,7 @@
 
 use common::ids::EndpointId;
 use common::timestamp::Timestamp;
+use futures_util::future::try_join_all;
 use serde::Serialize;
 use webhooks::Schedule;
 use webhooks::delivery::{Attempt, Delivery, Status, at_once};
@@ -14,22 +15,30 @@ use crate::webhooks::{WebhookAdmin, WebhookAdminError};
 const MAX_COUNTED: u64 = 100_000;
 /// How many pages of an index are looked through, each of [`MAX_PAGE_ROWS`] deliveries.
 const PAGES: usize = 3;
+/// How many endpoints are looked at at once.
+const ENDPOINTS_AT_ONCE: usize = 10;
 
 /// The state of an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct EndpointHealth {
     /// How many deliveries wait for their turn to be sent for the first time in their round. At most 100,000 are counted.
     pub waiting: u64,
+    /// How many deliveries are held. At most 100,000 are counted.
+    pub held: u64,
     /// Since when the first of them has waited.
     pub oldest_waiting_at: Option<Timestamp>,
     /// When the latest attempt was acknowledged, of those of the newest 300 deliveries.
     pub last_success_at: Option<Timestamp>,
     /// When the latest attempt failed, of those of the newest 300 deliveries.
     pub last_failure_at: Option<Timestamp>,
+    /// What went wrong with that attempt, if it is later than the latest success.
+    pub last_error: Option<String>,
     /// Whether it is not known to respond promptly. Then its deliveries wait for their turn.
     pub slow: bool,
     /// When the first attempt of the delivery failed that decides `switch_off_at`.
     pub failing_since: Option<Timestamp>,
+    /// How many attempts of that delivery have failed, of the seven of its round.
+    pub failed_attempts: Option<u32>,
     /// When the endpoint is switched off if all further attempts fail. It is the earliest time at which a round ends, of
     /// the 300 oldest pending deliveries.
     pub switch_off_at: Option<Timestamp>,
@@ -40,6 +49,7 @@ pub struct EndpointHealth {
 /// The deliveries and counts from which the state is computed.
 struct Findings {
     waiting: u64,
+    held: u64,
     oldest_waiting_at: Option<Timestamp>,
     newest: Vec<Delivery>,
     oldest_pending: Vec<Delivery>,
@@ -49,23 +59,42 @@ impl WebhookAdmin {
     /// Returns an endpoint and its state.
     pub async fn endpoint(&self, id: EndpointId) -> Result<(WebhookEndpoint, EndpointHealth), WebhookAdminError> {
         let endpoint = self.find(id).await?;
-        let now = self.clock.now();
-        let waiting = self.store.waiting(id, false, MAX_PAGE_ROWS).await?;
-        let oldest_pending = self.oldest_pending(id).await?;
+        let health = self.health(&endpoint).await?;
+        Ok((endpoint, health))
+    }
+
+    /// Returns the states of endpoints, in their order.
+    pub async fn health_of(&self, endpoints: &[WebhookEndpoint]) -> Result<Vec<EndpointHealth>, WebhookAdminError> {
+        let mut states = Vec::with_capacity(endpoints.len());
+        for some in endpoints.chunks(ENDPOINTS_AT_ONCE) {
+            states.extend(try_join_all(some.iter().map(|endpoint| self.health(endpoint))).await?);
+        }
+        Ok(states)
+    }
+
+    async fn health(&self, endpoint: &WebhookEndpoint) -> Result<EndpointHealth, WebhookAdminError> {
+        let (id, now) = (endpoint.id, self.clock.now());
+        let rows = PAGES * MAX_PAGE_ROWS.unsigned_abs() as usize;
+        let everything = DeliveryFilter::default();
+        let (waiting, oldest_pending, newest, count, held) = tokio::try_join!(
+            async { Ok(self.store.waiting(id, false, MAX_PAGE_ROWS).await?) },
+            self.oldest_pending(id),
+            async { Ok(self.store.list_deliveries(id, &everything, None, rows).await?) },
+            async { Ok(self.store.count_waiting(id, now, MAX_COUNTED).await?) },
+            async { Ok(self.store.count_with(id, Status::Held, None, None, MAX_COUNTED).await?) },
+        )?;
         // What owners and operators have sent bears no time in the index.
         let first = waiting.iter().map(|waiting| waiting.at).find(|at| *at > at_once());
         let sent = oldest_pending.iter().map(|delivery| &delivery.progress);
         let sent = sent.filter(|progress| progress.wake_at == Some(at_once())).map(|progress| progress.due);
-        let rows = PAGES * MAX_PAGE_ROWS.unsigned_abs() as usize;
-        let newest = self.store.list_deliveries(id, &DeliveryFilter::default(), None, rows).await?;
         let findings = Findings {
-            waiting: self.store.count_waiting(id, now, MAX_COUNTED).await?.min(MAX_COUNTED),
+            waiting: count.min(MAX_COUNTED),
+            held: held.min(MAX_COUNTED),
             oldest_waiting_at: first.into_iter().chain(sent).min().filter(|at| *at <= now),
             newest: newest.deliveries,
             oldest_pending,
         };
-        let health = EndpointHealth::of(&endpoint, &findings, self.drains.schedule(), now);
-        Ok((endpoint, health))
+        Ok(EndpointHealth::of(endpoint, &findings, self.drains.schedule(), now))
     }
 
     async fn oldest_pending(&self, id: EndpointId) -> Result<Vec<Delivery>, WebhookAdminError> {
@@ -86,17 +115,22 @@ impl EndpointHealth {
     fn of(endpoint: &WebhookEndpoint, found: &Findings, schedule: Schedule, now: Timestamp) -> Self {
         let attempts = || found.newest.iter().flat_map(|delivery| &delivery.progress.attempts);
         let latest = |is_success| {
-            attempts().filter(|attempt| attempt.is_acknowledged() == is_success).map(|attempt| attempt.at).max()
+            attempts().filter(|attempt| attempt.is_acknowledged() == is_success).max_by_key(|attempt| attempt.at)
         };
+        let (success, failure) = (latest(true).map(|attempt| attempt.at), latest(false));
+        let last_failed = failure.filter(|attempt| success.is_none_or(|success| success < attempt.at));
         let pending = found.oldest_pending.iter().filter(|delivery| may_switch_off(delivery, endpoint));
         let deciding = pending.min_by_key(|delivery| round_ends_at(delivery, schedule, now));
         Self {
             waiting: found.waiting,
+            held: found.held,
             oldest_waiting_at: found.oldest_waiting_at,
-            last_success_at: latest(true),
-            last_failure_at: latest(false),
+            last_success_at: success,
+            last_failure_at: failure.map(|attempt| attempt.at),
+            last_error: last_failed.and_then(Attempt::what_went_wrong),
             slow: !endpoint.is_prompt,
             failing_since: deciding.and_then(|delivery| Some(first_of_round(delivery)?.at)),
+            failed_attempts: deciding.map(|delivery| delivery.progress.failed_attempts),
             switch_off_at: deciding.map(|delivery| round_ends_at(delivery, schedule, now)),
             warned: endpoint.current_warning().is_some_and(|warning| !warning.is_over),
         }
@@ -147,6 +181,7 @@ mod tests {
             url: "https://a.example/".to_owned(),
             events: [EventKind::ListingSold].into(),
             switch: Switch::On,
+            disabled_at: None,
             epoch: 3,
             created_at: at(0),
             secrets: Secrets::first("sealed".to_owned(), at(0)),
@@ -188,7 +223,7 @@ mod tests {
         oldest_pending: Vec<Delivery>,
         now: i64,
     ) -> EndpointHealth {
-        let findings = Findings { waiting: 2, oldest_waiting_at: Some(at(50)), newest, oldest_pending };
+        let findings = Findings { waiting: 2, held: 5, oldest_waiting_at: Some(at(50)), newest, oldest_pending };
         EndpointHealth::of(endpoint, &findings, Schedule::default(), at(now))
     }
 
@@ -198,7 +233,8 @@ mod tests {
         other.progress.attempts = vec![attempt(90, 204), attempt(120, 204)];
         let shown = health(&endpoint(), vec![one, other], Vec::new(), 200);
         assert_eq!((shown.last_success_at, shown.last_failure_at), (Some(at(120)), Some(at(130))));
-        assert_eq!((shown.waiting, shown.oldest_waiting_at, shown.slow), (2, Some(at(50)), false));
+        assert_eq!((shown.waiting, shown.held, shown.slow), (2, 5, false));
+        assert_eq!((shown.oldest_waiting_at, shown.last_error.as_deref()), (Some(at(50)), Some("answered 500")));
         assert_eq!((shown.failing_since, shown.switch_off_at, shown.warned), (None, None, false));
     }
 
@@ -209,6 +245,7 @@ mod tests {
         let (old, young) = (failing(&failed_at, 20 * HOUR), failing(&[70], 100));
         let shown = health(&endpoint(), Vec::new(), vec![young.clone(), old.clone()], 90);
         assert_eq!((shown.failing_since, shown.switch_off_at), (Some(at(10)), Some(at(20 * HOUR))));
+        assert_eq!(shown.failed_attempts, Some(ATTEMPTS - 1));
         // The second attempt is due at 100 s.
         let last = Schedule::default().last_due(2, at(100)).seconds();
         let shown = health(&endpoint(), Vec::new(), vec![young.clone()], 90);

@@ -272,7 +272,8 @@ impl Selected {
     async fn read_on(&mut self, store: &WebhookStore, now: Timestamp) -> Result<bool, WebhookAdminError> {
         for list in self.lists.iter_mut().filter(|list| list.found.is_empty() && !list.is_read) {
             let page = store.deliveries_with(self.endpoint, list.status, Some(self.span), list.next.take()).await?;
-            list.found.extend(page.deliveries.into_iter().filter(|delivery| !delivery.is_test && !is_soon(delivery, now)));
+            list.found
+                .extend(page.deliveries.into_iter().filter(|delivery| !delivery.is_test && !is_soon(delivery, now)));
             self.unreadable.extend(page.unreadable);
             list.is_read = page.next.is_none();
             list.next = page.next;

@@ -31,6 +31,9 @@ pub const REPLACES: &str = "replaces";
 /// In the row of a key that a rotation replaced: the hash of the key that replaced it. The key is revoked, or it is
 /// accepted until the rotation's overlap ends.
 pub const REPLACED_BY: &str = "replaced_by";
+/// Beside [`REPLACED_BY`]: that key's id.
+pub const SUCCESSOR_ID: &str = "successor_id";
+pub const REVOKED_AT: &str = "revoked_at";
 /// In place of [`REPLACED_BY`], once a repair found that no key has that hash any more.
 pub const LOST_SUCCESSOR: &str = "lost_successor";
 pub const KEY_ID: &str = "key_id";
@@ -87,6 +90,10 @@ pub struct KeyRecord {
     pub last_used_at: Option<Timestamp>,
     /// The last four characters of the key's text, by which an owner tells keys apart.
     pub last4: String,
+    /// The key that replaced it in a rotation.
+    pub replaced_by: Option<KeyId>,
+    /// When it was revoked or replaced at once.
+    pub revoked_at: Option<Timestamp>,
 }
 
 impl KeyRecord {
@@ -115,6 +122,8 @@ impl KeyRecord {
         row.extend(self.name.as_ref().map(|name| (NAME.to_owned(), s(name))));
         row.extend(self.limit_override.map(|limit| (LIMIT_OVERRIDE.to_owned(), n(limit))));
         row.extend(self.expires_at.map(|at| (EXPIRES_AT.to_owned(), n(at.millis()))));
+        row.extend(self.replaced_by.map(|id| (SUCCESSOR_ID.to_owned(), s(id.to_string()))));
+        row.extend(self.revoked_at.map(|at| (REVOKED_AT.to_owned(), n(at.millis()))));
         row
     }
 
@@ -138,6 +147,8 @@ impl KeyRecord {
             expires_at: time(EXPIRES_AT)?,
             last_used_at: time(LAST_USED_AT)?,
             last4: read.parsed(LAST4)?,
+            replaced_by: read.parsed(SUCCESSOR_ID).ok(),
+            revoked_at: read.number(REVOKED_AT).map(Timestamp::from_millis),
         })
     }
 }

@@ -53,6 +53,21 @@ impl KeyText {
         if checksum(body) == sum { Ok(Self(text.to_owned())) } else { Err(KeyTextError::WrongChecksum) }
     }
 
+    /// Finds the keys in a text of any kind, each once. If there is none, says whether something looks like one.
+    pub fn find(text: &str) -> Result<Vec<Self>, KeyTextError> {
+        let (mut found, mut error) = (Vec::new(), KeyTextError::NotAKey);
+        for (at, _) in text.match_indices(PREFIX) {
+            let rest = &text[at..];
+            let end = rest.bytes().skip(PREFIX.len()).take_while(u8::is_ascii_alphanumeric).count() + PREFIX.len();
+            match Self::examine(&rest[..end]) {
+                Ok(key) if !found.contains(&key) => found.push(key),
+                Err(KeyTextError::WrongChecksum) => error = KeyTextError::WrongChecksum,
+                Ok(_) | Err(KeyTextError::NotAKey) => {}
+            }
+        }
+        if found.is_empty() { Err(error) } else { Ok(found) }
+    }
+
     pub fn hash(&self) -> KeyHash {
         KeyHash(Sha256::digest(self.0.as_bytes()).into())
     }
@@ -132,6 +147,19 @@ mod tests {
             assert_eq!(KeyText::examine(other), Err(KeyTextError::NotAKey));
         }
         assert!(KeyText::examine(&key).is_ok());
+    }
+
+    #[test]
+    fn keys_are_found_in_any_text_each_once() {
+        let [one, other] = [[7; 32], [8; 32]].map(KeyText::from_bits);
+        let (first, second) = (one.reveal(), other.reveal());
+        let text = format!("é sk_ Bearer {first}\", {first}\nsk_{second} sk_{}", &first[3..51]);
+        assert_eq!(KeyText::find(&text), Ok(vec![one.clone(), other.clone()]));
+        let mistyped = format!("key={}", first.replacen("sk_1", "sk_2", 1));
+        assert_eq!(KeyText::find(&mistyped), Err(KeyTextError::WrongChecksum));
+        for none in [format!("{first}x"), "sk_".to_owned(), String::new()] {
+            assert_eq!(KeyText::find(&none), Err(KeyTextError::NotAKey));
+        }
     }
 
     #[test]

@@ -190,6 +190,12 @@ impl Attempt {
         Self { at, status: None, latency_ms: 0, error: Some("no result".to_owned()), response: None }
     }
 
+    /// Says what went wrong, unless it was acknowledged.
+    pub fn what_went_wrong(&self) -> Option<String> {
+        let answered = || self.status.map(|status| format!("answered {status}"));
+        if self.is_acknowledged() { None } else { self.error.clone().or_else(answered) }
+    }
+
     /// Returns whether the endpoint acknowledged it. Any 2xx status is an acknowledgement (specification 6.7.1).
     pub fn is_acknowledged(&self) -> bool {
         self.status.is_some_and(|status| (200..300).contains(&status))

@@ -36,13 +36,14 @@ impl WebhookStore {
     }
 
     /// Switches an endpoint off at its owner's request. Returns whether it was on.
-    pub async fn disable(&self, account: UserId, id: EndpointId) -> Result<bool, StoreError> {
+    pub async fn disable(&self, account: UserId, id: EndpointId, now: Timestamp) -> Result<bool, StoreError> {
         let change = table::endpoint_change(account, id)
-            .update("SET #e.#status = :off, #e.#reason = :reason")
+            .update("SET #e.#status = :off, #e.#reason = :reason, #e.#disabled_at = :at")
             .when("#e.#status = :on")
             .value(":on", s(ENABLED))
             .value(":off", s(DISABLED))
-            .value(":reason", s(DisabledReason::Owner.as_str()));
+            .value(":reason", s(DisabledReason::Owner.as_str()))
+            .value(":at", n(now.millis()));
         self.change(&change).await
     }
 
@@ -182,7 +183,9 @@ pub(super) fn to_value(endpoint: &WebhookEndpoint) -> Result<AttributeValue, Sto
     );
     value.extend(reason.map(|reason| (REASON.to_owned(), reason)));
     value.extend(endpoint.is_prompt.then(|| (PROMPT.to_owned(), AttributeValue::Bool(true))));
-    for (name, at) in [(FULL_SINCE, endpoint.full_since), (FULL_TOLD_AT, endpoint.full_told_at)] {
+    let times =
+        [(DISABLED_AT, endpoint.disabled_at), (FULL_SINCE, endpoint.full_since), (FULL_TOLD_AT, endpoint.full_told_at)];
+    for (name, at) in times {
         value.extend(at.map(|at| (name.to_owned(), n(at.millis()))));
     }
     value.extend(endpoint.warning.map(|warning| (WARNING.to_owned(), warning_value(warning))));
@@ -224,6 +227,7 @@ fn endpoint(account: &Row, id: EndpointId, value: &AttributeValue) -> Result<Web
             Some(DISABLED) => Switch::Off(read.parsed(REASON)?),
             _ => return Err(StoreError::corrupt(STATUS)),
         },
+        disabled_at: read.number(DISABLED_AT).map(Timestamp::from_millis),
         epoch: read.required_number(EPOCH)?,
         created_at: Timestamp::from_millis(read.required_number(CREATED_AT)?),
         secrets: secrets.ok_or_else(|| StoreError::corrupt(SECRETS))?,

@@ -13,7 +13,7 @@ mod stored;
 use std::collections::BTreeMap;
 
 use api::auth::KeyStatus;
-use api::auth::table::{self, HASH, LOST_SUCCESSOR, PK, REPLACED_BY, STATUS};
+use api::auth::table::{self, HASH, LOST_SUCCESSOR, PK, REPLACED_BY, STATUS, SUCCESSOR_ID};
 use aws_sdk_dynamodb::types::{ConditionCheck, Delete, TransactWriteItem};
 use common::resources::TTL;
 use common::rows::Unreadable;
@@ -166,10 +166,11 @@ impl KeyAdmin {
                 .update_item()
                 .table_name(&self.table)
                 .set_key(Some(table::hash_row(hash)))
-                .update_expression("SET #lost_successor = :successor REMOVE #replaced_by")
+                .update_expression("SET #lost_successor = :successor REMOVE #replaced_by, #successor_id")
                 .condition_expression("#replaced_by = :successor")
                 .expression_attribute_names("#replaced_by", REPLACED_BY)
                 .expression_attribute_names("#lost_successor", LOST_SUCCESSOR)
+                .expression_attribute_names("#successor_id", SUCCESSOR_ID)
                 .expression_attribute_values(":successor", s(successor));
             updated(update.send().await)
         })
