@@ -9,6 +9,7 @@ mod base_model;
 mod binaries;
 mod budget;
 mod budget_model;
+mod calls;
 mod cold_starts;
 mod doors;
 mod failures;

@@ -42,7 +42,6 @@ async fn feed_send_takes_everything_that_the_feed_reads_and_names_the_rest_by_li
     assert_eq!(run.code, 1, "{run:?}");
     let refused = json!([{"line": 7, "reason": format!("must have at most {MAX_MESSAGE_BYTES} bytes")}]);
     assert_eq!(run.json(), json!({"sent": 5, "refused": refused}));
-    assert_eq!(serde_json::from_str::<Value>(&run.stderr).unwrap()["refused"], refused);
     assert_eq!(queue.count().await, 5);
 
     let _workers = stack.workers().await;
@@ -64,9 +63,10 @@ async fn feed_send_says_when_there_is_no_queue_and_sends_long_files() {
     let run = marketctl(&variables(&stack), &["feed", "send", "-"], &lines).await;
     assert_eq!((run.code, run.stdout.trim()), (0, "10000 sent."), "{run:?}");
     assert_eq!(stack.queue(Queue::Feed).count().await, 10_000);
-    let run = marketctl(&variables(&stack), &["--stack", "other", "feed", "send", "-"], &lines).await;
+    tests::table_without_indexes(&stack, "bare-keys").await;
+    let run = marketctl(&variables(&stack), &["--stack", "bare", "feed", "send", "-"], &lines).await;
     assert_eq!((run.code, run.stdout.trim()), (1, "Nothing was sent."), "{run:?}");
-    assert!(run.stderr.contains("nothing was sent: queue other-feed does not exist"), "{run:?}");
+    assert!(run.stderr.contains("nothing was sent: queue bare-feed does not exist"), "{run:?}");
     let run = marketctl(&variables(&stack), &["feed", "send"], "").await;
     assert_eq!(run.code, 2);
 }
@@ -159,7 +159,6 @@ async fn a_test_delivery_is_listed_shown_and_sent_again() {
 
     cli.done(&format!("disable {id}")).await;
     let off = format!("endpoint {id} is disabled");
-    assert_eq!(cli.refused(&format!("test {id}")).await, off);
     assert_eq!(cli.refused(&format!("resend {first}")).await, off);
     for line in [format!("list --user {OWNER}"), show.clone(), format!("deliveries {id}")] {
         let (people, programs) = (cli.run(&line).await, cli.run(&format!("{line} --json")).await);
@@ -212,7 +211,8 @@ async fn the_deliveries_of_an_outage_are_counted_and_then_sent_again_with_one_co
     let nothing = cli.run(&resend).await;
     assert_eq!((nothing.code, nothing.stdout.contains("has no such deliveries")), (0, true), "{nothing:?}");
     let empty = format!("{resend} --since {} --until {}", at[1], at[1]);
-    assert_eq!(cli.refused(&empty).await, "since: must be before until");
+    let run = cli.run(&empty).await;
+    assert!(run.code == 2 && run.stderr.contains("invalid value for '--since': must be before until"), "{run:?}");
     for wrong in ["--status delivered", "--since yesterday"] {
         let run = cli.run(&format!("{resend} {wrong}")).await;
         assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{wrong}: {run:?}");

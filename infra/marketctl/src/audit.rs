@@ -46,11 +46,10 @@ impl Asked {
 
 impl Audit {
     /// Finds out who asks, and about whose key, endpoint or delivery. What cannot be found out is left out of the line.
-    pub(crate) async fn begin(stack: &str, asked: Option<Asked>) -> Result<Self, CommandFailure> {
-        let Some(asked) = asked else { return Ok(Self(None)) };
-        let session = Session::open(stack).await?;
-        let (actor, user_id) = tokio::join!(actor(&session), owner(&session, &asked));
-        Ok(Self(Some(Line { actor, asked: Asked { user_id, ..asked }, is_in_doubt: false })))
+    pub(crate) async fn begin(session: &Session, asked: Option<Asked>) -> Self {
+        let Some(asked) = asked else { return Self(None) };
+        let (actor, user_id) = tokio::join!(actor(session), owner(session, &asked));
+        Self(Some(Line { actor, asked: Asked { user_id, ..asked }, is_in_doubt: false }))
     }
 
     /// Adds what the command has made.

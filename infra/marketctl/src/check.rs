@@ -32,8 +32,7 @@ struct Check {
     warning: Option<String>,
 }
 
-pub(crate) async fn run(stack: &str, output: Output) -> Result<(), CommandFailure> {
-    let session = Session::open(stack).await?;
+pub(crate) async fn run(session: &Session, output: Output) -> Result<(), CommandFailure> {
     let checked =
         Box::pin(pretraffic::inventory::check(&session.clients(), &session.resources, session.bucket())).await;
     let checks: Vec<Check> = checked.into_iter().map(|checked| Check::new(checked, &session.resources)).collect();
@@ -45,8 +44,7 @@ pub(crate) async fn run(stack: &str, output: Output) -> Result<(), CommandFailur
     }
     let message = format!("{} of {} checks failed", failed.len(), report.checks.len());
     Err(CommandFailure::new(message, "Fix these, then run `marketctl check` again.")
-        .with_details(failed.iter().filter_map(|check| check.error.clone()))
-        .with_member("checks", &failed))
+        .with_details(failed.iter().filter_map(|check| check.error.clone())))
 }
 
 impl Check {

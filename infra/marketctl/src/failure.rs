@@ -1,6 +1,7 @@
 //! Why a command failed, in whole or in part, and what to do next. It is the program's one error type and the only place
 //! that knows exit codes. Errors of the libraries become failures here, where each gets its hint.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -24,7 +25,7 @@ const MAX_QUOTED_CHARS: usize = 300;
 pub(crate) struct CommandFailure {
     message: String,
     /// What to do next.
-    hint: &'static str,
+    hint: Cow<'static, str>,
     /// Each detail for people is one line.
     details: Vec<String>,
     /// The details for programs are a member of the document, which has this name.
@@ -34,8 +35,21 @@ pub(crate) struct CommandFailure {
 }
 
 impl CommandFailure {
-    pub(crate) fn new(message: impl Into<String>, hint: &'static str) -> Self {
-        Self { message: message.into(), hint, details: Vec::new(), member: None, code: None }
+    /// The exit code if the command line is wrong, or a value in it.
+    pub(crate) const WRONG_USAGE: u8 = 2;
+
+    pub(crate) fn new(message: impl Into<String>, hint: impl Into<Cow<'static, str>>) -> Self {
+        Self { message: message.into(), hint: hint.into(), details: Vec::new(), member: None, code: None }
+    }
+
+    /// The command line is wrong, or a value in it.
+    pub(crate) fn usage(message: impl Into<String>, hint: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(message, hint).with_code(ErrorCode::Invalid)
+    }
+
+    /// A value of an option is refused that looked right. The words are those of the parser.
+    pub(crate) fn invalid(option: &str, reason: &str, hint: &'static str) -> Self {
+        Self::usage(format!("invalid value for '--{}': {reason}", option.replace('_', "-")), hint)
     }
 
     /// Says what kind of error it is.
@@ -45,7 +59,7 @@ impl CommandFailure {
 
     /// Says what to do next in other words.
     pub(crate) fn with_hint(self, hint: &'static str) -> Self {
-        Self { hint, ..self }
+        Self { hint: hint.into(), ..self }
     }
 
     pub(crate) fn message(&self) -> &str {
@@ -74,7 +88,7 @@ impl CommandFailure {
         if more > 0 {
             lines.push(format!("  … and {more} more; --json lists all of them"));
         }
-        lines.push(self.hint.to_owned());
+        lines.extend(self.hint.lines().map(str::to_owned));
         lines.iter().map(|line| printable(line)).collect::<Vec<_>>().join("\n")
     }
 
@@ -95,8 +109,7 @@ impl CommandFailure {
         };
         // If standard error is closed, the exit code still reports the failure.
         let _ = writeln!(io::stderr(), "{text}");
-        // The other exit code, 2 for wrong usage, comes from parsing the arguments.
-        ExitCode::from(1)
+        ExitCode::from(if self.code == Some(ErrorCode::Invalid) { Self::WRONG_USAGE } else { 1 })
     }
 }
 
@@ -184,7 +197,11 @@ impl From<AdminError> for CommandFailure {
             }
             AdminError::TooManyToday { .. } => "Nothing was done.",
         };
-        Self::new(shortened(&error.to_string()), hint).with_code(error.code())
+        let failure = match &error {
+            AdminError::Invalid { field, reason } => Self::invalid(field, reason, hint),
+            error => Self::new(shortened(&error.to_string()), hint),
+        };
+        failure.with_code(error.code())
     }
 }
 
@@ -226,7 +243,10 @@ impl From<WebhookAdminError> for CommandFailure {
                 "You need not do anything. `marketctl webhooks show DELIVERY_ID` shows the result."
             }
         };
-        let failure = Self::new(shortened(&error.to_string()), hint);
+        let failure = match &error {
+            WebhookAdminError::Invalid { field, reason } => Self::invalid(field, &shortened(reason), hint),
+            error => Self::new(shortened(&error.to_string()), hint),
+        };
         match error {
             // The delivery is stored, and a sweep calls its drain.
             WebhookAdminError::Late(id, _) => failure.with_member("delivery_id", id),

@@ -31,7 +31,7 @@ const WORDS: Words = Words {
     refused: "not sent",
     refused_hint: "All other lines are in the feed queue. Correct these and send them again.",
     all_refused_hint: "Nothing is in the feed queue. Correct the lines and send the file again.",
-    stopped_hint: "Fix the cause (`marketctl check` helps) and send the file again; a message that arrives twice is applied once.",
+    stopped_hint: "Send the file again; a message that arrives twice is applied once. If something is wrong, `marketctl check` finds it.",
 };
 
 /// How many lines were sent, and which were refused.
@@ -42,12 +42,11 @@ struct Report {
     refused: Vec<RefusedLine>,
 }
 
-pub(crate) async fn send(source: Source, stack: &str, output: Output) -> Result<(), CommandFailure> {
+pub(crate) async fn send(source: &Source, session: &Session, output: Output) -> Result<(), CommandFailure> {
     let opened = source.open()?;
-    let session = Session::open(stack).await?;
     let mut input = Input::start(opened, &session.clock, MAX_MESSAGE_BYTES, true, |line| Ok(line.to_owned()));
     let mut report = Report::default();
-    let ended = send_all(&session, &mut input, &mut report).await;
+    let ended = send_all(session, &mut input, &mut report).await;
     let lines_read = input.finish(&mut report.refused);
     output.print(&report, Report::text)?;
     WORDS.result(ended, lines_read, report.sent + report.refused.len() as u64, &report.refused)

@@ -4,9 +4,13 @@
 //! A writer repeats a call many times before it gives up and moves on to the next one. If the store is down, it would take
 //! hours to get through a file in this way. So the tables are checked from time to time.
 
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use common::clock::{Clock, SystemClock};
 use common::preflight::{Problem, ResourceKind};
 use common::resources::Table;
 use feed::{Applier, ApplyOutcome, BadField, MAX_MESSAGE_BYTES, Message, Rejection, TaggedOutcome, parse};
@@ -14,8 +18,9 @@ use pretraffic::inventory::check_table;
 use serde::Serialize;
 use terminal::Output;
 
+use crate::cli::ImportOptions;
 use crate::failure::{CommandFailure, shortened, with_remedy};
-use crate::input::{Input, RefusedField, RefusedLine, Source, Words};
+use crate::input::{Chunk, Input, RefusedField, RefusedLine, Source, Words};
 use crate::session::Session;
 
 /// The pause before each check of the tables. A chunk that is written sooner than this causes no check at all.
@@ -28,20 +33,50 @@ const WORDS: Words = Words {
     refused: "refused",
     refused_hint: "All other lines are stored. Correct these and import the file again; lines that are already stored change nothing.",
     all_refused_hint: "No line was stored for certain. Correct these, or the cause, and import the file again; lines that are already stored change nothing.",
-    stopped_hint: "Fix the cause (`marketctl check` helps) and import the file again; lines that are already stored change nothing.",
+    stopped_hint: "Import the file again; lines that are already stored change nothing. If something is wrong, `marketctl check` finds it.",
 };
 
-pub(crate) async fn run(source: Source, stack: &str, output: Output) -> Result<(), CommandFailure> {
-    let opened = source.open()?;
-    let session = Session::open(stack).await?;
-    let clock = Arc::clone(&session.clock);
-    let mut input =
-        Input::start(opened, &session.clock, MAX_MESSAGE_BYTES, false, move |line| parse(line, clock.now()));
+const DRY_RUN_WORDS: Words = Words {
+    done: "checked",
+    refused_hint: "All other lines can be imported. Correct these and check the file again.",
+    all_refused_hint: "Correct these and check the file again.",
+    stopped_hint: "Check the file again.",
+    ..WORDS
+};
+
+pub(crate) async fn run(options: &ImportOptions, session: &Session, output: Output) -> Result<(), CommandFailure> {
+    let rejects = Rejects::of(options)?;
+    let mut input = open(&options.file, &session.clock)?;
     let mut report = Report::default();
-    let ended = import(&session, &mut input, &mut report).await;
+    let ended = import(session, &mut input, &mut report).await;
     let lines_read = input.finish(&mut report.refused);
+    rejects.map_or(Ok(()), |rejects| rejects.write(&report.refused))?;
     output.print(&report, Report::text)?;
     WORDS.result(ended, lines_read, report.lines(), &report.refused)
+}
+
+/// Checks the lines as an import does before it stores them, and stores none.
+pub(crate) async fn validate(options: &ImportOptions, output: Output) -> Result<(), CommandFailure> {
+    let rejects = Rejects::of(options)?;
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+    let mut input = open(&options.file, &clock)?;
+    let mut report = DryRunReport::default();
+    let ended = loop {
+        match input.next().await {
+            Ok(Some(chunk)) => report.add(&chunk),
+            Ok(None) => break Ok(()),
+            Err(reason) => break Err(reason),
+        }
+    };
+    let lines_read = input.finish(&mut report.refused);
+    rejects.map_or(Ok(()), |rejects| rejects.write(&report.refused))?;
+    output.print(&report, DryRunReport::text)?;
+    DRY_RUN_WORDS.result(ended, lines_read, report.valid + report.refused.len() as u64, &report.refused)
+}
+
+fn open(source: &Source, clock: &Arc<dyn Clock>) -> Result<Input<Message>, CommandFailure> {
+    let (opened, now) = (source.open()?, Arc::clone(clock));
+    Ok(Input::start(opened, clock, MAX_MESSAGE_BYTES, false, move |line| parse(line, now.now())))
 }
 
 /// Imports all messages, chunk by chunk. The report has every line that was read, even if the import stops before the
@@ -150,6 +185,79 @@ fn from_rejection(line: u64, rejection: &Rejection) -> RefusedLine {
     let other = |bad: &BadField| RefusedField { field: shortened(&bad.field), reason: shortened(&bad.reason) };
     let others = rejection.others.iter().map(other).collect();
     RefusedLine { line, field: Some(shortened(&rejection.field)), reason: shortened(&rejection.reason), others }
+}
+
+/// What a dry run found.
+#[derive(Debug, Default, Serialize)]
+struct DryRunReport {
+    /// How many lines an import would store, unless something newer is stored.
+    valid: u64,
+    /// In the order of their line numbers.
+    refused: Vec<RefusedLine>,
+}
+
+impl DryRunReport {
+    fn add(&mut self, chunk: &Chunk<Message>) {
+        self.valid += chunk.messages.len() as u64;
+        self.refused.extend(chunk.refused.iter().map(|(line, rejection)| from_rejection(*line, rejection)));
+    }
+
+    fn text(&self) -> String {
+        format!("{} valid, {} refused. Nothing was written.", self.valid, self.refused.len())
+    }
+}
+
+/// The file that gets the refused lines as they are.
+struct Rejects<'a> {
+    from: &'a Path,
+    to: &'a Path,
+    file: File,
+}
+
+impl<'a> Rejects<'a> {
+    /// Opens the file before anything is imported. The lines are read again at the end, because they may be of any length.
+    fn of(options: &'a ImportOptions) -> Result<Option<Self>, CommandFailure> {
+        let ImportOptions { file: source, rejects, .. } = options;
+        let Some(to) = rejects else { return Ok(None) };
+        let Source::File(from) = source else {
+            let hint = "Nothing was imported. Write what you read into a file, and import that.";
+            return Err(CommandFailure::invalid("rejects", "needs a file to import, not standard input", hint));
+        };
+        if from.canonicalize().is_ok_and(|from| to.canonicalize().is_ok_and(|to| from == to)) {
+            return Err(CommandFailure::invalid(
+                "rejects",
+                "must be another file than the one to import",
+                "Nothing was imported.",
+            ));
+        }
+        let file = File::create(to).map_err(|error| not_written(to, &error, "Nothing was imported."))?;
+        Ok(Some(Self { from, to, file }))
+    }
+
+    fn write(self, refused: &[RefusedLine]) -> Result<(), CommandFailure> {
+        let Self { from, to, file } = self;
+        let copied = copy_lines(from, file, refused);
+        copied.map_err(|error| not_written(to, &error, "The lines before are imported. Import the file again."))
+    }
+}
+
+fn not_written(path: &Path, error: &io::Error, hint: &'static str) -> CommandFailure {
+    CommandFailure::new(format!("refused lines cannot be written to {}: {error}", path.display()), hint)
+}
+
+/// Copies the refused lines of a file. They come in the order of their numbers.
+fn copy_lines(from: &Path, to: File, refused: &[RefusedLine]) -> io::Result<()> {
+    let (mut lines, mut to) = (BufReader::new(File::open(from)?), BufWriter::new(to));
+    let (mut line, mut number) = (Vec::new(), 0);
+    for refused in refused {
+        while number < refused.line {
+            line.clear();
+            lines.read_until(b'\n', &mut line)?;
+            number += 1;
+        }
+        to.write_all(&line)?;
+    }
+    to.flush()
 }
 
 /// Refuses a line as a whole and not because of one of its fields.

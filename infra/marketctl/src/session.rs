@@ -4,15 +4,11 @@ use std::sync::Arc;
 
 use admin::keys::KeyAdmin;
 use admin::webhooks::WebhookAdmin;
-use aws_config::{BehaviorVersion, SdkConfig};
-use aws_sdk_dynamodb::config::ProvideCredentials;
-use aws_smithy_http_client::Builder;
-use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
+use aws_config::SdkConfig;
 use common::aws::Patience;
 use common::clock::{Clock, SystemClock};
 use common::preflight::{Problem, ResourceKind};
 use common::resources::{Queue, Resources, Table};
-use common::store::causes;
 use feed::Stores;
 use pretraffic::inventory::Clients;
 use replica::objects::Objects;
@@ -22,7 +18,9 @@ use webhooks::secrets::KeyringCache;
 use webhooks::store::WebhookStore;
 use webhooks::{Drains, Queues, Schedule};
 
-use crate::failure::{CommandFailure, shortened, with_remedy};
+use crate::cli::Target;
+use crate::environment;
+use crate::failure::{CommandFailure, with_remedy};
 
 /// A stack and the AWS configuration to reach it.
 pub(crate) struct Session {
@@ -36,30 +34,13 @@ pub(crate) struct Session {
 const CHECK_HINT: &str = "Run `marketctl check`: it names every table, queue, bucket and secret that cannot be used.";
 
 impl Session {
-    /// Opens a session with the region, credentials and endpoint that every AWS tool would use.
-    pub(crate) async fn open(stack: &str) -> Result<Self, CommandFailure> {
-        let patience = Patience::Bulk;
-        let config = aws_config::defaults(BehaviorVersion::latest())
-            .http_client(Builder::new().tls_provider(Provider::Rustls(CryptoMode::Ring)).build_https())
-            .timeout_config(patience.timeouts())
-            .retry_config(patience.retries())
-            .load()
-            .await;
-        if config.region().is_none() {
-            let hint = "Set AWS_REGION, or set AWS_PROFILE to a profile that has a region.";
-            return Err(CommandFailure::new("no AWS region is set", hint));
-        }
-        // Fetched here so that an expired login is reported as such, and not as a failed call.
-        if let Some(credentials) = config.credentials_provider() {
-            credentials.provide_credentials().await.map_err(|error| {
-                CommandFailure::new(
-                    format!("no AWS credentials were found: {}", shortened(&causes(&error))),
-                    "Log in (`aws sso login`), set AWS_PROFILE to a profile, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
-                )
-            })?;
-        }
+    /// Opens a session with the region, credentials and endpoint that every AWS tool would use. If `needs_stack`, there
+    /// must be such a stack.
+    pub(crate) async fn open(target: &Target, needs_stack: bool) -> Result<Self, CommandFailure> {
+        let config = Box::pin(environment::load(target, needs_stack)).await?;
         let dynamodb = aws_sdk_dynamodb::Client::new(&config);
-        Ok(Self { config, resources: Resources::new(stack), dynamodb, clock: Arc::new(SystemClock::new()) })
+        let resources = Resources::new(&target.stack);
+        Ok(Self { config, resources, dynamodb, clock: Arc::new(SystemClock::new()) })
     }
 
     /// Returns the clients that the resources of a stack are checked by.

@@ -1,17 +1,23 @@
 //! What the programs for people show on a terminal: results, tables, and progress bars. `local`, `marketctl` and `bench`
 //! share it.
 
+mod layout;
+
 use std::borrow::Cow;
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use comfy_table::{CellAlignment, Table, presets};
 use common::timestamp::Timestamp;
-use indicatif::{HumanCount, ProgressBar, ProgressStyle};
+use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 use thiserror::Error;
 
+pub use layout::{details, number_table, state, table};
+
 const TICK_INTERVAL: Duration = Duration::from_millis(200);
+/// Whether progress bars stay hidden.
+static IS_QUIET: AtomicBool = AtomicBool::new(false);
 
 /// The form in which a program prints its results: text and tables for people, or one JSON document for programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,28 +75,6 @@ pub fn escaped(json: &str) -> String {
     if json.contains(char::is_control) { json.chars().map(shown).collect() } else { json.to_owned() }
 }
 
-/// Formats rows under a header, with aligned columns.
-pub fn table<const N: usize>(header: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
-    aligned(header, rows, CellAlignment::Left)
-}
-
-/// Formats rows under a header. The first column holds names; the others hold numbers and are aligned to the right.
-pub fn number_table<const N: usize>(header: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
-    aligned(header, rows, CellAlignment::Right)
-}
-
-fn aligned<const N: usize>(
-    header: [&str; N],
-    rows: impl IntoIterator<Item = [String; N]>,
-    alignment: CellAlignment,
-) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_header(header);
-    table.add_rows(rows.into_iter().map(|row| row.map(|cell| printable(&cell))));
-    table.column_iter_mut().skip(1).for_each(|column| column.set_cell_alignment(alignment));
-    table.trim_fmt()
-}
-
 /// Puts the text on one line. Replaces control characters, which could change the terminal's state, and format
 /// characters (Unicode's category Cf), which are invisible or turn the order of what stands beside them around.
 pub fn printable(text: &str) -> String {
@@ -114,11 +98,11 @@ pub fn printable(text: &str) -> String {
     text.chars().map(shown).collect()
 }
 
-/// Formats a time to the minute, because a table has no room for more.
-pub fn minute(at: Option<Timestamp>) -> String {
+/// Formats a time to the second.
+pub fn second(at: Option<Timestamp>) -> String {
     let Some(at) = at else { return "-".to_owned() };
     let mut text = at.to_string().replace('T', " ");
-    text.truncate("YYYY-MM-DD HH:MM".len());
+    text.truncate("YYYY-MM-DD HH:MM:SS".len());
     text.push('Z');
     text
 }
@@ -126,6 +110,11 @@ pub fn minute(at: Option<Timestamp>) -> String {
 /// Formats a number with commas between thousands.
 pub fn count(number: u64) -> String {
     HumanCount(number).to_string()
+}
+
+/// Hides the progress bars that begin from now on.
+pub fn hide_progress() {
+    IS_QUIET.store(true, Ordering::Relaxed);
 }
 
 /// A progress bar on standard error. It shows nothing if that is not a terminal, and goes away when it is dropped.
@@ -144,6 +133,9 @@ impl Bar {
 
     fn ticking(bar: ProgressBar, template: &str) -> Self {
         let bar = Self(bar);
+        if IS_QUIET.load(Ordering::Relaxed) {
+            bar.0.set_draw_target(ProgressDrawTarget::hidden());
+        }
         bar.set_template(template);
         bar.0.enable_steady_tick(TICK_INTERVAL);
         bar
@@ -202,8 +194,8 @@ mod tests {
     }
 
     #[test]
-    fn a_time_is_shown_to_the_minute() {
-        assert_eq!(minute(None), "-");
-        assert_eq!(minute("2026-11-20T10:00:59.999Z".parse().ok()), "2026-11-20 10:00Z");
+    fn a_time_is_shown_to_the_second() {
+        assert_eq!(second(None), "-");
+        assert_eq!(second("2026-11-20T10:00:59.999Z".parse().ok()), "2026-11-20 10:00:59Z");
     }
 }

@@ -1,6 +1,6 @@
 //! Rows that a newer release wrote, among others that this release can read. Each is an error of itself alone.
 //!
-//! `marketctl webhooks repair`, and the library behind it.
+//! `marketctl repair --unreadable`, and the library behind it.
 
 use admin::webhooks::NewEndpoint;
 use aws_sdk_dynamodb::types::AttributeValue::{N, S};
@@ -12,7 +12,7 @@ use common::rows::Unreadable;
 use local::environment::Variables;
 use serde_json::{Value, json};
 use tests::webhooks_cli::WebhooksCli;
-use tests::{Fault, Listener, RuntimeApi, dynamodb, hand, sale, set_row_number, set_text, uuid};
+use tests::{Fault, Listener, RuntimeApi, dynamodb, hand, marketctl, sale, set_row_number, set_text, uuid};
 use webhooks::delivery::Status;
 use webhooks::delivery_id;
 use webhooks::notice::disabled_notice_id;
@@ -328,9 +328,9 @@ async fn repair_lists_every_row_that_cannot_be_read_and_brings_back_what_can_be_
         })
     }));
     rows.sort_by_key(|row| row["row"].to_string());
-    let cli = WebhooksCli::new(&scene.stack);
-    for line in ["repair --dry-run --json", "repair --json"] {
-        let run = cli.run(line).await;
+    let variables = Variables::new(&scene.stack.aws.endpoint_url);
+    for line in ["repair --unreadable --dry-run --json", "repair --unreadable --json"] {
+        let run = marketctl(&variables, &line.split(' ').collect::<Vec<_>>(), "").await;
         assert_eq!(run.code, 1, "{run:?}");
         let shown = run.json();
         assert_eq!((&shown["unreadable"], &shown["brought_back"]), (&json!(rows), &json!(0)), "{line}");
@@ -338,7 +338,7 @@ async fn repair_lists_every_row_that_cannot_be_read_and_brings_back_what_can_be_
         let failure: Value = serde_json::from_str(&run.stderr).unwrap();
         assert_eq!(failure["error"], "rows that cannot be read: 5");
     }
-    let for_people = cli.run("repair --dry-run").await;
+    let for_people = marketctl(&variables, &["repair", "--unreadable", "--dry-run"], "").await;
     assert_eq!(for_people.code, 1, "{for_people:?}");
     assert!(for_people.stdout.contains(&format!("delivery#{} delivery", ids[0])), "{for_people:?}");
 
@@ -361,7 +361,8 @@ async fn repair_finds_nothing_wrong_with_rows_that_wait_for_their_time() {
     let id = scene.failed(1, 2).await;
     scene.attempt(id).await;
     let before = scene.delivery(id).await;
-    let shown = WebhooksCli::new(&scene.stack).done("repair").await;
+    let variables = Variables::new(&scene.stack.aws.endpoint_url);
+    let shown = marketctl(&variables, &["repair", "--unreadable", "--json"], "").await.json();
     assert_eq!((&shown["unreadable"], &shown["brought_back"]), (&json!([]), &json!(0)));
     assert_eq!(scene.delivery(id).await, before);
 }

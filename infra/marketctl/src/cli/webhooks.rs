@@ -1,25 +1,25 @@
 //! The `webhooks` commands.
 
-use std::num::NonZeroUsize;
-
 use admin::webhooks::Recoverable;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use common::event::EventKind;
 use common::ids::{DeliveryId, EndpointId, UserId};
-use common::names::ClosedEnum;
 use common::timestamp::Timestamp;
+use uuid::Uuid;
 use webhooks::delivery::Status;
+
+use super::values::{member, number};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum WebhookCommand {
     /// Add an endpoint; its secret is shown only once
+    #[command(override_usage = "marketctl webhooks add --user <UUID>\n       --url <URL> --event <EVENT>")]
     Add(AddEndpoint),
-    /// List a user's endpoints, oldest first
+    /// List the endpoints of a user, or of all users, with their states
     List {
-        /// The owner's user id
+        /// The owner's user id; the endpoints of all users, if this is not given
         #[arg(long, value_name = "UUID")]
-        user: UserId,
+        user: Option<UserId>,
     },
     /// Show an endpoint and its state: what waits for it, how it has responded, and whether it is about to be switched off
     ShowEndpoint {
@@ -82,15 +82,6 @@ pub(crate) enum WebhookCommand {
     /// If the command is interrupted, run it again. A delivery that it has sent is due at once or delivered, so it is no
     /// longer one of those, and is not sent twice.
     Resend(ResendOptions),
-    /// List every row that this release cannot read, and bring back the ones that it can read again
-    ///
-    /// A newer release may have written such rows before a rollback. Sweeps set them aside for an hour each time. See
-    /// docs/runbook.md.
-    Repair {
-        /// Only list; write nothing
-        #[arg(long)]
-        dry_run: bool,
-    },
     /// Add a new key to the keyring and seal every endpoint's secrets with it
     ///
     /// Deliveries continue meanwhile. If the command is interrupted, run it again.
@@ -117,9 +108,17 @@ pub(crate) struct ListDeliveries {
     /// List only deliveries that were created before this time
     #[arg(long, value_name = "TIME")]
     pub(crate) until: Option<Timestamp>,
+    /// List only the deliveries about this id: of the marketplace's event, or of an order, a listing or another thing
+    /// that the event names
+    #[arg(long, value_name = "UUID")]
+    pub(crate) about: Option<Uuid>,
     /// List at most this many deliveries
-    #[arg(long, value_name = "N")]
-    pub(crate) limit: Option<NonZeroUsize>,
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = number::<1, 1_000_000>)]
+    #[arg(allow_negative_numbers = true)]
+    pub(crate) limit: u32,
+    /// Go on: list each delivery again when it is new or has changed, oldest first, until you press Ctrl-C
+    #[arg(long)]
+    pub(crate) watch: bool,
 }
 
 #[derive(Args, Debug)]
@@ -157,8 +156,8 @@ pub(crate) struct AddEndpoint {
     /// Where deliveries are sent: an http or https URL with a public address
     #[arg(long)]
     pub(crate) url: String,
-    /// An event to deliver; may be repeated
-    #[arg(long = "event", value_name = "EVENT", required = true, value_parser = member::<EventKind>())]
+    /// An event to deliver; several with commas, or repeat it
+    #[arg(long = "event", value_name = "EVENT", required = true, value_delimiter = ',', value_parser = member::<EventKind>())]
     pub(crate) events: Vec<EventKind>,
 }
 
@@ -169,14 +168,9 @@ pub(crate) struct UpdateEndpoint {
     /// Where deliveries are sent from now on
     #[arg(long, required_unless_present = "events")]
     pub(crate) url: Option<String>,
-    /// An event to deliver from now on, in place of those selected before; may be repeated
-    #[arg(long = "event", value_name = "EVENT", value_parser = member::<EventKind>())]
+    /// An event to deliver from now on, in place of those selected before; several with commas, or repeat it
+    #[arg(long = "event", value_name = "EVENT", value_delimiter = ',', value_parser = member::<EventKind>())]
     pub(crate) events: Vec<EventKind>,
-}
-
-/// Returns a parser of the members of a closed list, which the help names.
-pub(super) fn member<T: ClosedEnum + Send + Sync>() -> impl TypedValueParser<Value = T> {
-    PossibleValuesParser::new(T::MEMBERS.iter().map(|member| member.name())).try_map(|name| name.parse::<T>())
 }
 
 #[cfg(test)]
@@ -198,7 +192,7 @@ mod tests {
         };
         let ListDeliveries { status, event, since, until, limit, .. } = list;
         assert_eq!((status, event), (Some(Status::Held), Some(EventKind::ListingSold)));
-        assert_eq!((since < until, limit.map(NonZeroUsize::get)), (true, Some(7)));
+        assert_eq!((since < until, limit), (true, 7));
         assert_eq!(until.map(|until| until.to_string()).as_deref(), Some("2026-11-21T10:00:00.000Z"));
     }
 

@@ -3,30 +3,38 @@
 mod show;
 
 use std::io::Read;
+use std::time::Duration;
 
-use admin::ErrorCode;
 use admin::audit::Subject;
 use admin::keys::document::{KeyWithText, KeyWithUsage, RevokedKey, RevokedKeys, RotatedKey};
-use admin::keys::{AdminError, AllRevoked, KeyBounds, KeyUpdate, LimitChange, NewKey};
+use admin::keys::{AdminError, AllRevoked, KeyBounds, KeyUpdate, NewKey};
 use api::auth::{KeyRecord, KeyText, KeyTextError};
 use common::ids::KeyId;
 use common::scope::Tier;
 use common::store::StoreError;
+use common::timestamp::Timestamp;
 use serde_json::json;
 use terminal::Output;
 
 use crate::audit::{Asked, Audit};
 use crate::cli::{CreateKey, KeyChanges, KeyCommand};
+use crate::confirm::Confirmation;
 use crate::failure::{CommandFailure, none_left_out, shortened};
 use crate::input::Source;
 use crate::session::Session;
 
-/// The most bytes that are read of a leaked text: more than a key and the white space around it.
-const MAX_LEAKED_BYTES: u64 = 4_096;
+/// The most bytes that are read of a leaked text.
+const MAX_LEAKED_BYTES: u64 = 16 * 1_024 * 1_024;
 
-pub(crate) async fn run(command: KeyCommand, stack: &str, output: Output) -> Result<(), CommandFailure> {
-    let mut audit = Box::pin(Audit::begin(stack, asked(&command))).await?;
-    let outcome = Box::pin(perform(command, stack, output, &mut audit)).await;
+pub(crate) async fn run(
+    command: KeyCommand,
+    session: &Session,
+    output: Output,
+    confirmation: Confirmation,
+) -> Result<(), CommandFailure> {
+    confirm(&command, session, confirmation).await?;
+    let mut audit = Audit::begin(session, asked(&command)).await;
+    let outcome = Box::pin(perform(command, session, output, &mut audit)).await;
     audit.end(&outcome);
     outcome
 }
@@ -45,43 +53,79 @@ fn asked(command: &KeyCommand) -> Option<Asked> {
     }
 }
 
-async fn perform(command: KeyCommand, stack: &str, output: Output, audit: &mut Audit) -> Result<(), CommandFailure> {
+/// Asks before keys end for good, and names whose they are.
+async fn confirm(command: &KeyCommand, session: &Session, confirmation: Confirmation) -> Result<(), CommandFailure> {
+    if confirmation == Confirmation::Given {
+        return Ok(());
+    }
+    let named = async |id: KeyId| {
+        let owner = session.keys().get(id).await.ok().map(|key| format!(" of user {}", key.user_id));
+        format!("key {id}{}", owner.unwrap_or_default())
+    };
+    match command {
+        KeyCommand::Revoke { key_id: Some(id), .. } => {
+            confirmation.ask(&format!("This ends {} at once.", named(*id).await))
+        }
+        KeyCommand::Revoke { user: Some(user), .. } => {
+            confirmation.ask(&format!("This ends all keys of user {user} at once."))
+        }
+        KeyCommand::Rotate { key_id, overlap } if overlap.is_zero() => confirmation
+            .ask(&format!("This ends {} at once; --overlap lets both be used for a while.", named(*key_id).await)),
+        _ => Ok(()),
+    }
+}
+
+async fn perform(
+    command: KeyCommand,
+    session: &Session,
+    output: Output,
+    audit: &mut Audit,
+) -> Result<(), CommandFailure> {
     match command {
         KeyCommand::Create(create) => {
             let bounds = KeyBounds::of_operator(create.max_keys);
-            let new = new_key(create)?;
-            let (text, record) = Session::open(stack).await?.keys().with_bounds(bounds).create(new).await?;
+            let new = new_key(create, session.clock.now())?;
+            let (text, record) = session.keys().with_bounds(bounds).create(new).await?;
             audit.made(record.key_id);
             output.print(&KeyWithText::new(&text, &record), show::created)?;
         }
         KeyCommand::List { user } => {
-            let session = Session::open(stack).await?;
             let keys = session.keys().list(user).await?;
             output.print(&keys.readable, |keys| show::list(user, keys, session.clock.now()))?;
             none_left_out(&keys.unreadable)?;
         }
         KeyCommand::Show { key_id } => {
-            let session = Session::open(stack).await?;
             let (record, usage) = session.keys().show(key_id).await?;
             let key = KeyWithUsage { record: &record, usage: &usage };
             output.print(&key, |key| show::shown(key, session.clock.now()))?;
         }
         KeyCommand::Identify { text } => {
-            let text = leaked_key(&text)?;
-            let session = Session::open(stack).await?;
-            let key = session.keys().identify(&text).await?.ok_or_else(|| {
+            let texts = leaked_keys(&text)?;
+            let (mut known, keys) = (Vec::new(), session.keys());
+            for text in &texts {
+                known.extend(keys.identify(text).await?);
+            }
+            let Some((key, others)) = known.split_first() else {
                 let hint = "Its checksum is right, so it may be a key of another stack: name that with --stack. Every stack refuses a key that it does not have.";
-                CommandFailure::new("no key of this stack has this text", hint).with_member("reason", "unknown")
-            })?;
-            output.print(&key, |key| show::identified(key, session.clock.now()))?;
+                let failure = CommandFailure::new("no key of this stack has this text", hint);
+                return Err(failure.with_member("reason", "unknown"));
+            };
+            output.print(key, |key| show::identified(key, session.clock.now()))?;
+            if !others.is_empty() {
+                let hint = "Each is still to be looked at with `marketctl keys show KEY_ID`.";
+                let failure =
+                    CommandFailure::new(format!("the text has {} more keys of this stack", others.len()), hint);
+                let ids: Vec<_> = others.iter().map(|key| key.key_id).collect();
+                return Err(failure.with_details(ids.iter().map(ToString::to_string)).with_member("others", ids));
+            }
         }
         KeyCommand::Update { key_id, changes } => {
             let update = key_update(changes)?;
-            let record = Session::open(stack).await?.keys().update(key_id, update).await?;
+            let record = session.keys().update(key_id, update).await?;
             output.print(&record, show::updated)?;
         }
         KeyCommand::Revoke { key_id, user } => {
-            let keys = Session::open(stack).await?.keys();
+            let keys = session.keys();
             if let Some(user) = user {
                 let AllRevoked { mut revoked, failed } = keys.revoke_all(user).await?;
                 revoked.sort_unstable();
@@ -95,7 +139,7 @@ async fn perform(command: KeyCommand, stack: &str, output: Output, audit: &mut A
             }
         }
         KeyCommand::Rotate { key_id, overlap } => {
-            let rotated = Session::open(stack).await?.keys().rotate(key_id, overlap).await?;
+            let rotated = session.keys().rotate(key_id, overlap).await?;
             audit.made(Subject { new_key_id: Some(rotated.record.key_id), ..key_id.into() });
             if rotated.doubt.is_some() {
                 audit.doubt();
@@ -109,16 +153,20 @@ async fn perform(command: KeyCommand, stack: &str, output: Output, audit: &mut A
     Ok(())
 }
 
-fn new_key(create: CreateKey) -> Result<NewKey, CommandFailure> {
-    let CreateKey { user, name, tier, scopes, expires_at, preview, .. } = create;
+fn new_key(create: CreateKey, now: Timestamp) -> Result<NewKey, CommandFailure> {
+    let CreateKey { user, name, tier, scopes, expires_at, expires_in, preview, .. } = create;
     check_offered(tier, preview)?;
+    if expires_in.is_some_and(|length| length.is_zero()) {
+        return Err(CommandFailure::invalid("expires-in", "must be at least 1s", "Nothing was created."));
+    }
+    let in_millis = |length: Duration| now.plus_millis(i64::try_from(length.as_millis()).unwrap_or(i64::MAX));
+    let expires_at = expires_at.or_else(|| expires_in.map(in_millis));
     Ok(NewKey { user_id: user, name, tier, limit_override: None, scopes: scopes.into_iter().collect(), expires_at })
 }
 
 fn key_update(changes: KeyChanges) -> Result<KeyUpdate, CommandFailure> {
-    let KeyChanges { name, tier, limit, follow_tier, preview } = changes;
+    let KeyChanges { name, tier, limit, preview } = changes;
     tier.map_or(Ok(()), |tier| check_offered(tier, preview))?;
-    let limit = if follow_tier { Some(LimitChange::FollowTier) } else { limit.map(LimitChange::Own) };
     Ok(KeyUpdate { name, tier, limit })
 }
 
@@ -127,28 +175,26 @@ fn check_offered(tier: Tier, preview: bool) -> Result<(), CommandFailure> {
     if !tier.is_coming_soon() || preview {
         return Ok(());
     }
-    let message = format!("the tier {} is coming soon", tier.as_str());
+    let reason = format!("the tier {} is coming soon", tier.as_str());
     let hint = "Add --preview to give the key this tier anyway, or choose --tier free.";
-    Err(CommandFailure::new(message, hint).with_code(ErrorCode::Invalid))
+    Err(CommandFailure::invalid("tier", &reason, hint))
 }
 
-/// Reads a leaked text that may be a key. No error repeats the text.
-fn leaked_key(source: &Source) -> Result<KeyText, CommandFailure> {
+/// Reads a leaked text, and finds the keys in it. No error repeats the text.
+fn leaked_keys(source: &Source) -> Result<Vec<KeyText>, CommandFailure> {
     let mut bytes = Vec::new();
     source.open()?.stream.take(MAX_LEAKED_BYTES).read_to_end(&mut bytes).map_err(|error| {
         let message = format!("standard input cannot be read: {error}");
         CommandFailure::new(message, "Give the text on standard input.").with_member("reason", "unread")
     })?;
-    let text = str::from_utf8(&bytes).map_err(|_| KeyTextError::NotAKey);
-    text.and_then(|text| KeyText::examine(text.trim())).map_err(|error| match error {
+    KeyText::find(&String::from_utf8_lossy(&bytes)).map_err(|error| match error {
         KeyTextError::NotAKey => {
-            let hint =
-                "A key is `sk_` and 49 letters and digits. Give it alone, without quotes and without other text.";
-            CommandFailure::new("the text is not an API key", hint).with_member("reason", "not_a_key")
+            let hint = "A key is `sk_` and 49 letters and digits. It may stand anywhere in the text.";
+            CommandFailure::new("there is no API key in the text", hint).with_member("reason", "not_a_key")
         }
         KeyTextError::WrongChecksum => {
             let hint = "No stack has a key with this text: a character is wrong, or somebody made it up.";
-            CommandFailure::new("the text looks like an API key, but its checksum is wrong", hint)
+            CommandFailure::new("there is what looks like an API key, but its checksum is wrong", hint)
                 .with_member("reason", "wrong_checksum")
         }
     })
@@ -183,9 +229,9 @@ fn in_doubt(old: KeyId, new: &KeyRecord, cause: &StoreError) -> CommandFailure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use admin::ErrorCode;
     use api::auth::KeyStatus;
     use common::scope::Scope;
-    use common::timestamp::Timestamp;
 
     const OLD: &str = "6f9619ff-8b86-d011-b42d-00c04fc964ff";
     const NEW: &str = "6f9619ff-8b86-d011-b42d-00c04fc96400";
@@ -214,6 +260,8 @@ mod tests {
             expires_at: None,
             last_used_at: None,
             last4: "k8Ez".to_owned(),
+            replaced_by: None,
+            revoked_at: None,
         };
         let text = in_doubt(OLD.parse().unwrap(), &new, &StoreError::Unavailable("no answer".to_owned())).text();
         for expected in [format!("keys list --user {OLD}"), format!("key {NEW}"), "k8Ez".to_owned()] {

@@ -5,7 +5,7 @@ use api::auth::{DayUse, KeyRecord, KeyStatus, Usage};
 use common::ids::UserId;
 use common::scope::Scope;
 use common::timestamp::Timestamp;
-use terminal::{minute, printable, table};
+use terminal::{details as facts, second, table};
 
 const AFTER_REVOCATION: &str =
     "its next request is refused. This cannot be undone; `marketctl keys create` creates a new key.";
@@ -81,10 +81,10 @@ fn row(key: &KeyRecord, now: Timestamp) -> [String; 9] {
         key.name.clone().unwrap_or_else(|| "-".to_owned()),
         key.tier.as_str().to_owned(),
         scopes(key),
-        status(key, now).to_owned(),
-        minute(Some(key.created_at)),
-        minute(key.expires_at),
-        minute(key.last_used_at),
+        status(key, now),
+        second(Some(key.created_at)),
+        second(key.expires_at),
+        second(key.last_used_at),
         key.last4.clone(),
     ]
 }
@@ -93,10 +93,18 @@ fn scopes(key: &KeyRecord) -> String {
     key.scopes.iter().map(|scope| scope.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-fn status(key: &KeyRecord, now: Timestamp) -> &'static str {
-    match key.status {
-        KeyStatus::Active if !key.is_live(now) => "expired",
-        status => status.as_str(),
+/// Returns the status of a key, and since or until when.
+fn status(key: &KeyRecord, now: Timestamp) -> String {
+    match (key.status, key.expires_at) {
+        (KeyStatus::Revoked, _) => match key.revoked_at {
+            Some(at) => format!("revoked at {}", second(Some(at))),
+            None => "revoked".to_owned(),
+        },
+        (KeyStatus::Active, _) if !key.is_live(now) => "expired".to_owned(),
+        (KeyStatus::Active, Some(at)) if key.replaced_by.is_some() => {
+            format!("replaced, accepted until {}", second(Some(at)))
+        }
+        (KeyStatus::Active, _) => "active".to_owned(),
     }
 }
 
@@ -119,21 +127,20 @@ pub(super) fn identified(key: &KeyRecord, now: Timestamp) -> String {
 }
 
 fn details(key: &KeyRecord, now: Timestamp) -> String {
-    let name = key.name.as_deref().map_or_else(|| "-".to_owned(), printable);
-    let lines = [
+    facts([
         ("Key", key.key_id.to_string()),
         ("User", key.user_id.to_string()),
-        ("Name", name),
+        ("Name", key.name.clone().unwrap_or_else(|| "-".to_owned())),
         ("Last 4 characters", key.last4.clone()),
-        ("Status", status(key, now).to_owned()),
+        ("Status", status(key, now)),
+        ("Replaced by", key.replaced_by.map_or_else(|| "-".to_owned(), |id| id.to_string())),
         ("Tier", key.tier.as_str().to_owned()),
         ("Scopes", scopes(key)),
         ("Requests per minute", format!("{} for each scope", key.limit)),
-        ("Created", minute(Some(key.created_at))),
-        ("Expires", minute(key.expires_at)),
-        ("Last used", minute(key.last_used_at)),
-    ];
-    lines.map(|(what, value)| format!("{what:<21}{value}")).join("\n")
+        ("Created", second(Some(key.created_at))),
+        ("Expires", second(key.expires_at)),
+        ("Last used", second(key.last_used_at)),
+    ])
 }
 
 fn usage(usage: &Usage) -> String {

@@ -6,7 +6,6 @@ use accounts::Accounts;
 use admin::keys::KeyAdmin;
 use common::resources::Table;
 use market::Market;
-use serde_json::json;
 use terminal::{Bar, Output, count};
 use webhooks::store::WebhookStore;
 
@@ -14,7 +13,7 @@ use super::mode::{Mode, Progress, RepairError};
 use super::report::Report;
 use super::rows::Keys;
 use super::versions::{ResetReport, Versioned};
-use super::{Repair, RepairReport};
+use super::{Repair, RepairReport, unreadable};
 use crate::audit;
 use crate::cli::RepairOptions;
 use crate::failure::CommandFailure;
@@ -22,29 +21,28 @@ use crate::session::Session;
 
 /// The command's name in audit lines.
 pub(crate) const REPAIR: &str = "repair";
+const KIND_HINT: &str =
+    "The kind is the type of a message, and the id is that in its messages; for a balance it is the account's.";
 const LEFT_HINT: &str = "Nothing was written. Stop all writers, then run it without --dry-run.";
 const BAR_TEMPLATE: &str = "{bar:32} {human_pos} of {human_len} {msg}, {eta} left";
 const SPINNER_TEMPLATE: &str = "{spinner} {msg}";
 
-pub(crate) async fn run(options: RepairOptions, stack: &str, output: Output) -> Result<(), CommandFailure> {
-    let RepairOptions { dry_run, restored, table, name, revoked_in, reset_version } = options;
+pub(crate) async fn run(options: RepairOptions, session: &Session, output: Output) -> Result<(), CommandFailure> {
+    let RepairOptions { dry_run, restored, table, unreadable, reset_version } = options;
+    if unreadable {
+        return unreadable::run(&session.webhooks().await?, dry_run, output).await;
+    }
     let table = table.map(Table::from);
-    if revoked_in.is_some() && table != Some(Table::Keys) {
-        let hint = "Name the restored table of keys with --table keys and --name.";
-        return Err(CommandFailure::new("nothing was done: --revoked-in is for keys", hint));
-    }
     if let [kind, id] = reset_version.as_slice() {
-        return reset(kind, id, stack, output).await;
+        return reset(kind, id, session, output).await;
     }
-    let session = Session::open(stack).await?;
-    let name = |of: Table| name.clone().unwrap_or_else(|| session.resources.table(of));
-    let repair = Repair::of(&session, table, name, revoked_in, Mode { dry_run, restored }).await?;
+    let repair = Repair::of(session, table, |of| session.resources.table(of), None, Mode { dry_run, restored }).await?;
     let progress = RepairProgress::start();
     let mut found = RepairReport::default();
     let ended = Box::pin(repair.run_into(&mut found, &|at| progress.show(at))).await;
     drop(progress);
     if !dry_run {
-        audit::tell(&session, REPAIR, found.changes()).await;
+        audit::tell(session, REPAIR, found.changes()).await;
     }
     if ended.is_err() && found.examined.is_empty() {
         return Ok(ended?);
@@ -64,29 +62,23 @@ pub(crate) async fn run(options: RepairOptions, stack: &str, output: Output) -> 
     let message = format!("{what}: {}; rows that cannot be read: {}", failed.len(), unreadable.len());
     let users = failed.iter().map(|failed| format!("user {}: {}", failed.user_id, failed.reason));
     let rows = unreadable.iter().map(|unreadable| format!("{}: {}", unreadable.row, unreadable.what));
-    let all = failed.iter().map(|failed| json!(failed)).chain(unreadable.iter().map(|unreadable| json!(unreadable)));
     Err(CommandFailure::new(
         message,
         "Everything else is in line. Look at the rows of these users and at these rows, then repeat the repair.",
     )
-    .with_details(users.chain(rows))
-    .with_member("failed", all.collect::<Vec<_>>()))
+    .with_details(users.chain(rows)))
 }
 
 /// Sets the version of an entity to 0.
-async fn reset(kind: &str, id: &str, stack: &str, output: Output) -> Result<(), CommandFailure> {
-    let failure = |why: String| {
-        let hint =
-            "The kind is the type of a message, and the id is that in its messages; for a balance it is the account's.";
-        CommandFailure::new(format!("nothing was done: {why}"), hint)
-    };
+async fn reset(kind: &str, id: &str, session: &Session, output: Output) -> Result<(), CommandFailure> {
     let (entity, versioned) = (format!("{kind} {id}"), Versioned::parse(kind, id));
-    let versioned = versioned.map_err(|error| failure(error.to_string()))?;
-    let session = Session::open(stack).await?;
+    let versioned =
+        versioned.map_err(|error| CommandFailure::invalid("reset-version", &error.to_string(), KIND_HINT))?;
     let market = Market::new(session.dynamodb.clone(), session.resources.table(Table::Market));
     let accounts = Accounts::new(session.dynamodb.clone(), session.resources.table(Table::Accounts));
     let version = versioned.reset(&market, &accounts).await.map_err(RepairError::from)?;
-    let version = version.ok_or_else(|| failure(format!("there is no {entity}")))?;
+    let nothing = || CommandFailure::new(format!("nothing was done: there is no {entity}"), KIND_HINT);
+    let version = version.ok_or_else(nothing)?;
     Ok(output.print(&ResetReport { entity, version }, ResetReport::text)?)
 }
 

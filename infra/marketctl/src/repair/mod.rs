@@ -9,6 +9,7 @@ mod mode;
 mod report;
 mod rows;
 mod streams;
+mod unreadable;
 mod versions;
 
 use std::sync::Arc;

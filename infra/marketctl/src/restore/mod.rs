@@ -24,6 +24,7 @@ use writers::{WriterState, Writers};
 
 use crate::audit;
 use crate::cli::RestoreOptions;
+use crate::confirm::Confirmation;
 use crate::failure::{CommandFailure, with_remedy};
 use crate::repair::command::{REPAIR, RepairProgress};
 use crate::repair::{Mode, Repair};
@@ -41,9 +42,14 @@ struct Restore {
     in_line: Option<bool>,
 }
 
-pub(crate) async fn run(options: RestoreOptions, stack: &str, output: Output) -> Result<(), CommandFailure> {
+pub(crate) async fn run(
+    options: RestoreOptions,
+    session: Session,
+    output: Output,
+    confirmation: Confirmation,
+) -> Result<(), CommandFailure> {
     let RestoreOptions { table, to, dry_run, no_start, keys_revoked } = options;
-    let (session, table) = (Session::open(stack).await?, Table::from(table));
+    let table = Table::from(table);
     let resources = Arc::new(session.resources.clone());
     let writers = Writers::of(table, resources, session.lambda(), session.events());
     let mut restore = Restore { session, table, to, writers, stopped_at: 0, in_line: None };
@@ -62,6 +68,9 @@ pub(crate) async fn run(options: RestoreOptions, stack: &str, output: Output) ->
         report.dry_run = true;
         return Ok(output.print(&report, |report| report.text_of(must_revoke))?);
     }
+    let name = restore.session.resources.table(restore.table);
+    confirmation
+        .ask(&format!("This puts the table {name} back as it was at {to}; a backup of it from today is kept."))?;
     let mut progress = Progress::start(steps.len());
     for step in &steps {
         progress.begin(*step);

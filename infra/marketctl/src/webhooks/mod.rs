@@ -1,48 +1,64 @@
 //! The `webhooks` commands.
 
+mod deliveries;
 mod keyring;
 mod outcome;
 mod recovery;
-mod repair;
 mod show;
-
-use std::num::NonZeroUsize;
 
 use admin::ErrorCode;
 use admin::audit::Subject;
 use admin::webhooks::document::{
-    DeliveryDocument, DeliveryRow, EndpointDocument, EndpointWithHealth, EndpointWithSecret, RemovedEndpoint,
+    DeliveryDocument, EndpointDocument, EndpointOfUser, EndpointWithHealth, EndpointWithSecret, RemovedEndpoint,
     SentDelivery,
 };
-use admin::webhooks::{EndpointUpdate, NewEndpoint, Recoverable, Selection, WantedDeliveries, WebhookAdmin};
-use common::ids::DeliveryId;
-use common::rows::Rows;
+use admin::webhooks::{EndpointUpdate, NewEndpoint, Recoverable, Selection, WebhookAdmin};
+use common::ids::{DeliveryId, UserId};
 use terminal::Output;
 use webhooks::endpoint::Endpoints;
 
 use crate::audit::{Asked, Audit};
-use crate::cli::{AddEndpoint, ListDeliveries, ResendOptions, UpdateEndpoint, WebhookCommand};
+use crate::cli::{AddEndpoint, ResendOptions, UpdateEndpoint, WebhookCommand};
+use crate::confirm::Confirmation;
 use crate::failure::{CommandFailure, none_left_out};
+use crate::repair::command::RepairProgress;
 use crate::session::Session;
 
 /// What to do if the URL is refused because it leads to this machine.
 const LOOPBACK_HINT: &str = "Nothing was changed. To allow endpoints on this machine, start the stack with \
     `cargo run --release -- --allow-loopback-webhooks`, paste the `export` lines that it prints, and try again.";
 
-/// How many deliveries are read for a page of a list.
-const PAGE: usize = 1_000;
-
-pub(crate) async fn run(command: WebhookCommand, stack: &str, output: Output) -> Result<(), CommandFailure> {
-    let session = Session::open(stack).await?;
+pub(crate) async fn run(
+    command: WebhookCommand,
+    session: &Session,
+    output: Output,
+    confirmation: Confirmation,
+) -> Result<(), CommandFailure> {
     let admin = session.webhooks().await?;
+    confirm(&command, confirmation)?;
     let is_refused_as_local = new_url(&command).is_some_and(|url| session.refuses_as_local(url));
-    let mut audit = Box::pin(Audit::begin(stack, asked(&command))).await?;
+    let mut audit = Audit::begin(session, asked(&command)).await;
     let outcome = Box::pin(perform(&admin, command, output, &mut audit)).await;
     audit.end(&outcome);
     outcome.map_err(|failure| match failure.code() {
         Some(ErrorCode::Invalid) if is_refused_as_local => failure.with_hint(LOOPBACK_HINT),
         _ => failure,
     })
+}
+
+/// Asks before an endpoint or a secret ends for good.
+fn confirm(command: &WebhookCommand, confirmation: Confirmation) -> Result<(), CommandFailure> {
+    match command {
+        WebhookCommand::Remove { id } => {
+            confirmation.ask(&format!("This removes endpoint {id}, and ends its pending and held deliveries."))
+        }
+        WebhookCommand::RotateSecret { id, expire_old: true, .. } => confirmation.ask(&format!(
+            "Only the newest secret of endpoint {id} will sign. A receiver without it refuses every delivery."
+        )),
+        WebhookCommand::RotateKeyring { remove_old: true } => confirmation
+            .ask("This removes the older keys of the keyring, once every secret is sealed with the new one."),
+        _ => Ok(()),
+    }
 }
 
 /// Returns the URL that an endpoint is to have.
@@ -72,8 +88,7 @@ fn asked(command: &WebhookCommand) -> Option<Asked> {
         | WebhookCommand::List { .. }
         | WebhookCommand::ShowEndpoint { .. }
         | WebhookCommand::Deliveries(_)
-        | WebhookCommand::Show { .. }
-        | WebhookCommand::Repair { .. } => None,
+        | WebhookCommand::Show { .. } => None,
         WebhookCommand::RotateKeyring { .. } => {
             Some(Asked { command: "keyring.rotate", user_id: None, subject: Subject::default() })
         }
@@ -86,29 +101,26 @@ async fn perform(
     output: Output,
     audit: &mut Audit,
 ) -> Result<(), CommandFailure> {
+    let now = admin.clock.now();
     match command {
         WebhookCommand::Add(AddEndpoint { user, url, events }) => {
             let new = NewEndpoint { user_id: user, url, events: events.into_iter().collect() };
             let (endpoint, secret) = admin.add(new).await?;
             audit.made(endpoint.id);
-            output.print(&EndpointWithSecret::new(&endpoint, &secret), |shown| show::added(user, shown))?;
+            output.print(&EndpointWithSecret::new(&endpoint, &secret, now), |shown| show::added(user, shown))?;
         }
         WebhookCommand::List { user } => {
-            let Endpoints { readable, unreadable } = admin.list(user).await?;
-            let rows: Vec<_> = readable.iter().map(EndpointDocument::from).collect();
-            output.print(&rows, |rows| show::endpoints(user, rows))?;
-            let unreadable: Vec<_> = unreadable.into_iter().map(|endpoint| endpoint.unreadable).collect();
-            none_left_out(&unreadable)?;
+            list(admin, user, output).await?;
         }
         WebhookCommand::ShowEndpoint { id } => {
             let (endpoint, health) = admin.endpoint(id).await?;
-            let shown = EndpointWithHealth { endpoint: EndpointDocument::from(&endpoint), health };
+            let shown = EndpointWithHealth { endpoint: EndpointDocument::new(&endpoint, now), health };
             output.print(&shown, show::endpoint)?;
         }
         WebhookCommand::Update(UpdateEndpoint { id, url, events }) => {
             let events = (!events.is_empty()).then(|| events.into_iter().collect());
             let endpoint = admin.update(id, EndpointUpdate { url, events }).await?;
-            output.print(&EndpointDocument::from(&endpoint), show::changed)?;
+            output.print(&EndpointDocument::new(&endpoint, now), show::changed)?;
         }
         WebhookCommand::Remove { id } => {
             let removal = admin.remove(id).await?;
@@ -117,23 +129,24 @@ async fn perform(
         }
         WebhookCommand::Enable { id } => {
             let endpoint = admin.enable(id).await?;
-            output.print(&EndpointDocument::from(&endpoint), show::enabled)?;
+            output.print(&EndpointDocument::new(&endpoint, now), show::enabled)?;
         }
         WebhookCommand::Disable { id } => {
             let endpoint = admin.disable(id).await?;
-            output.print(&EndpointDocument::from(&endpoint), show::disabled)?;
+            output.print(&EndpointDocument::new(&endpoint, now), show::disabled)?;
         }
         WebhookCommand::RotateSecret { id, expire_old: true, .. } => {
             let endpoint = admin.expire_old_secret(id).await?;
-            output.print(&EndpointDocument::from(&endpoint), show::expired)?;
+            output.print(&EndpointDocument::new(&endpoint, now), show::expired)?;
         }
         WebhookCommand::RotateSecret { id, activate: false, .. } => {
-            let (endpoint, secret) = admin.rotate_secret(id).await?;
-            output.print(&EndpointWithSecret::new(&endpoint, &secret), show::rotated)?;
+            let (endpoint, secret, voided) = admin.rotate_secret(id).await?;
+            let shown = EndpointWithSecret::new(&endpoint, &secret, now);
+            output.print(&shown, |shown| show::rotated(shown, voided))?;
         }
         WebhookCommand::RotateSecret { id, activate: true, .. } => {
             let endpoint = admin.activate_secret(id).await?;
-            output.print(&EndpointDocument::from(&endpoint), show::activated)?;
+            output.print(&EndpointDocument::new(&endpoint, now), show::activated)?;
         }
         WebhookCommand::Test { id, event, wait } => {
             let delivery_id = admin.test(id, event).await?;
@@ -141,17 +154,13 @@ async fn perform(
             audit.done();
             queued(admin, delivery_id, wait, output).await?;
         }
-        WebhookCommand::Deliveries(list) => {
-            let rows = deliveries(admin, &list).await?;
-            output.print(&rows.readable, |rows| show::deliveries(&list, rows))?;
-            none_left_out(&rows.unreadable)?;
-        }
+        WebhookCommand::Deliveries(list) if list.watch => deliveries::watch(admin, &list, output).await?,
+        WebhookCommand::Deliveries(list) => deliveries::list(admin, &list, output).await?,
         WebhookCommand::Show { id } => {
             let delivery = admin.delivery(id).await?;
             output.print(&DeliveryDocument::new(&delivery, admin.clock.now()), show::delivery)?;
         }
         WebhookCommand::Resend(options) => resend(admin, options, output, audit).await?,
-        WebhookCommand::Repair { dry_run } => repair::run(admin, dry_run, output).await?,
         WebhookCommand::RotateKeyring { remove_old } => keyring::rotate(admin, remove_old, output, audit).await?,
     }
     Ok(())
@@ -186,21 +195,20 @@ async fn resend(
     Ok(())
 }
 
-/// Reads an endpoint's deliveries, newest first, page by page until there are enough. Of those that cannot be read, all
-/// that were met on the way are returned.
-async fn deliveries(admin: &WebhookAdmin, list: &ListDeliveries) -> Result<Rows<DeliveryRow>, CommandFailure> {
-    let ListDeliveries { id, status, event, since, until, limit } = *list;
-    let wanted = WantedDeliveries { status, event, since, until };
-    let limit = limit.map_or(usize::MAX, NonZeroUsize::get);
-    let (mut rows, mut from) = (Rows::default(), None);
-    loop {
-        let page = admin.deliveries(id, &wanted, from, limit.saturating_sub(rows.readable.len()).min(PAGE)).await?;
-        let now = admin.clock.now();
-        rows.readable.extend(page.deliveries.iter().map(|delivery| DeliveryRow::new(delivery, now)));
-        rows.unreadable.extend(page.unreadable);
-        from = page.next;
-        if from.is_none() || rows.readable.len() >= limit {
-            return Ok(rows);
-        }
-    }
+/// Lists the endpoints of a user, or of all users.
+async fn list(admin: &WebhookAdmin, user: Option<UserId>, output: Output) -> Result<(), CommandFailure> {
+    let Endpoints { readable, unreadable } = if let Some(user) = user {
+        admin.list(user).await?
+    } else {
+        let progress = RepairProgress::start();
+        admin.list_all(|found| progress.show_rows(found as u64, None, "webhook endpoints")).await?
+    };
+    let (states, now) = (admin.health_of(&readable).await?, admin.clock.now());
+    let rows = readable.iter().zip(states).map(|(endpoint, health)| EndpointOfUser {
+        user_id: endpoint.account_id,
+        endpoint: EndpointWithHealth { endpoint: EndpointDocument::new(endpoint, now), health },
+    });
+    output.print(&rows.collect::<Vec<_>>(), |rows| show::endpoints(user, rows))?;
+    let unreadable: Vec<_> = unreadable.into_iter().map(|endpoint| endpoint.unreadable).collect();
+    none_left_out(&unreadable)
 }

@@ -1,14 +1,17 @@
 //! Sends an endpoint's deliveries again in bulk.
 
+use std::cell::Cell;
+
 use admin::webhooks::document::{SentDeliveries, SkippedDeliveries};
 use admin::webhooks::{Recovery, RecoveryProgress, Selection, Survey, WebhookAdmin, WebhookAdminError};
 use common::ids::EndpointId;
 use common::timestamp::Timestamp;
 use serde::Serialize;
-use terminal::{Output, minute};
+use terminal::{Output, second};
 use webhooks::delivery::MAX_ROUNDS;
 
 use crate::failure::{CommandFailure, none_left_out, shortened};
+use crate::interrupt::Interrupt;
 use crate::repair::command::RepairProgress;
 
 /// What was found, and what became of it.
@@ -52,9 +55,17 @@ async fn recover(
     id: EndpointId,
     selection: &Selection,
     output: Output,
-) -> Result<Recovery, WebhookAdminError> {
-    let progress = Display::start(output);
-    Box::pin(admin.recover(id, selection, |at| progress.show(at))).await
+) -> Result<Recovery, CommandFailure> {
+    let (progress, interrupt) = (Display::start(output), Interrupt::catch());
+    tokio::select! {
+        biased;
+        recovery = Box::pin(admin.recover(id, selection, |at| progress.show(at))) => Ok(recovery?),
+        () = interrupt.interrupted() => {
+            let (done, of) = progress.seen.get();
+            let message = format!("interrupted: deliveries queued or skipped: {done} of {of}");
+            Err(CommandFailure::new(message, "Run this command again: it sends what is left."))
+        }
+    }
 }
 
 /// Returns an error unless everything was sent again that could be. It has no code, because deliveries may have been sent.
@@ -83,15 +94,22 @@ fn complete(recovery: &Recovery) -> Result<(), CommandFailure> {
 }
 
 /// Shows people how far a recovery is.
-struct Display(Option<RepairProgress>);
+struct Display {
+    shown: Option<RepairProgress>,
+    /// How many deliveries were sent or skipped, and of how many.
+    seen: Cell<(u64, u64)>,
+}
 
 impl Display {
     fn start(output: Output) -> Self {
-        Self((output == Output::Text).then(RepairProgress::start))
+        Self { shown: (output == Output::Text).then(RepairProgress::start), seen: Cell::default() }
     }
 
     fn show(&self, at: RecoveryProgress) {
-        let Some(progress) = &self.0 else { return };
+        if let RecoveryProgress::Sending { done, of } = at {
+            self.seen.set((done, of));
+        }
+        let Some(progress) = &self.shown else { return };
         match at {
             RecoveryProgress::Counting { found } => progress.show_rows(found, None, "deliveries found"),
             RecoveryProgress::Sending { done, of } => progress.show_rows(done, Some(of), "deliveries"),
@@ -127,7 +145,7 @@ impl RecoveryReport {
         if self.oldest.is_none() {
             return format!("Endpoint {endpoint_id} has no such deliveries to send again.");
         }
-        let (oldest, newest) = (minute(self.oldest), minute(self.newest));
+        let (oldest, newest) = (second(self.oldest), second(self.newest));
         let found = format!(
             "Endpoint {endpoint_id} had {held} held, {failed} failed and {pending} pending deliveries, from {oldest} to {newest}."
         );
@@ -182,7 +200,7 @@ mod tests {
     #[test]
     fn people_see_two_lines() {
         let found = format!(
-            "Endpoint {ID} had 30 held, 4 failed and 0 pending deliveries, from 2026-11-20 10:00Z to 2026-11-21 19:00Z.\n"
+            "Endpoint {ID} had 30 held, 4 failed and 0 pending deliveries, from 2026-11-20 10:00:00Z to 2026-11-21 19:00:00Z.\n"
         );
         let text = RecoveryReport::counted(id(), &survey()).text();
         assert_eq!(text, format!("{found}Nothing was sent. Without --dry-run they are sent again."));

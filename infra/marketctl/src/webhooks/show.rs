@@ -1,18 +1,19 @@
 //! Endpoints and deliveries as text for people.
 
-use admin::webhooks::EndpointHealth;
 use admin::webhooks::document::{
-    DeliveryDocument, DeliveryRow, EndpointDocument, EndpointWithHealth, EndpointWithSecret, RemovedEndpoint,
-    SentDelivery, WaitsFor,
+    DeliveryDocument, DeliveryRow, EndpointDocument, EndpointOfUser, EndpointWithHealth, EndpointWithSecret,
+    RemovedEndpoint, SentDelivery, WaitsFor,
 };
 use common::ids::UserId;
-use terminal::{minute, printable, table};
+use terminal::{details, printable, second, state, table};
+use webhooks::ATTEMPTS;
 use webhooks::delivery::{Attempt, Failure, Status};
 
 use crate::cli::ListDeliveries;
 
 /// The most characters of an answer that the table shows. The JSON output has all that is stored.
 const MAX_ANSWER_CHARS: usize = 60;
+const ENDPOINT_COLUMNS: [&str; 7] = ["ENDPOINT ID", "URL", "STATUS", "WAITING", "HELD", "LAST ERROR", "EVENTS"];
 
 pub(super) fn added(user: UserId, shown: &EndpointWithSecret<'_>) -> String {
     let EndpointDocument { id, url, .. } = shown.endpoint;
@@ -25,10 +26,15 @@ pub(super) fn added(user: UserId, shown: &EndpointWithSecret<'_>) -> String {
     )
 }
 
-pub(super) fn rotated(shown: &EndpointWithSecret<'_>) -> String {
+pub(super) fn rotated(shown: &EndpointWithSecret<'_>, voids_another: bool) -> String {
     let id = shown.endpoint.id;
+    let voided = if voids_another {
+        " The next secret that you were shown before is void: it signs nothing from now on."
+    } else {
+        ""
+    };
     format!(
-        "Endpoint {id} has a next secret.\n\n{}\n\n\
+        "Endpoint {id} has a next secret.{voided}\n\n{}\n\n\
          From now on, `webhook-signature` has one signature by the present secret and one by the next. `X-Service-Signature`\n\
          stays with the present secret for 24 hours. Once the receivers know the next one, you can switch earlier:\n\n\
          \x20   marketctl webhooks rotate-secret {id} --activate",
@@ -52,26 +58,41 @@ pub(super) fn expired(endpoint: &EndpointDocument<'_>) -> String {
 /// Shows an endpoint and its state.
 pub(super) fn endpoint(shown: &EndpointWithHealth<'_>) -> String {
     let EndpointWithHealth { endpoint, health } = shown;
-    let EndpointHealth { waiting, oldest_waiting_at, last_success_at, last_failure_at, slow, warned, .. } = health;
     let yes_or_no = |is_so: bool| if is_so { "yes" } else { "no" }.to_owned();
-    let [id, url, events, status, created] = row(endpoint);
-    let rows = [
-        ["endpoint id", id.as_str()],
-        ["url", &url],
-        ["events", &events],
-        ["status", &status],
-        ["created", &created],
-        ["deliveries that wait", &waiting.to_string()],
-        ["oldest of them", &minute(*oldest_waiting_at)],
-        ["last acknowledged", &minute(*last_success_at)],
-        ["last failed", &minute(*last_failure_at)],
-        ["slow or new", &yes_or_no(*slow)],
-        ["failing since", &minute(health.failing_since)],
-        ["switched off at", &minute(health.switch_off_at)],
-        ["owner is warned", &yes_or_no(*warned)],
-    ]
-    .map(|row| row.map(str::to_owned));
-    table(["ENDPOINT", ""], rows)
+    details([
+        ("Endpoint", endpoint.id.to_string()),
+        ("URL", endpoint.url.to_owned()),
+        ("Events", events(endpoint)),
+        ("Status", endpoint_status(shown)),
+        ("Created", second(Some(endpoint.created_at))),
+        ("Waiting deliveries", health.waiting.to_string()),
+        ("Oldest of them", second(health.oldest_waiting_at)),
+        ("Held deliveries", health.held.to_string()),
+        ("Last acknowledged", second(health.last_success_at)),
+        ("Last failed", second(health.last_failure_at)),
+        ("Last error", health.last_error.clone().unwrap_or_else(|| "-".to_owned())),
+        ("Switched off at", second(health.switch_off_at)),
+        ("Owner is warned", yes_or_no(health.warned)),
+        ("Slow or new", yes_or_no(health.slow)),
+        ("Next secret active", second(endpoint.next_secret_active_at)),
+        ("Old secret valid to", second(endpoint.old_secret_valid_until)),
+    ])
+}
+
+/// Returns the status of an endpoint, and what is the matter with it.
+fn endpoint_status(shown: &EndpointWithHealth<'_>) -> String {
+    let EndpointWithHealth { endpoint, health } = shown;
+    match (endpoint.disabled_reason, health.failing_since, health.failed_attempts) {
+        (Some(reason), ..) => {
+            let reason = reason.as_str().replace('_', " ");
+            let since = endpoint.disabled_at.map(|at| format!(" since {}", second(Some(at))));
+            format!("{} ({reason}){}", endpoint.status, since.unwrap_or_default())
+        }
+        (None, Some(since), Some(failed)) => {
+            format!("failing since {}, attempt {failed} of {ATTEMPTS}", second(Some(since)))
+        }
+        _ => endpoint.status.to_owned(),
+    }
 }
 
 pub(super) fn changed(endpoint: &EndpointDocument<'_>) -> String {
@@ -103,27 +124,41 @@ pub(super) fn removed(removed: &RemovedEndpoint) -> String {
     format!("Endpoint {id} is removed. Pending and held deliveries that ended with it: {ended_deliveries}.{rest}")
 }
 
-pub(super) fn endpoints(user: UserId, endpoints: &[EndpointDocument<'_>]) -> String {
+pub(super) fn endpoints(user: Option<UserId>, endpoints: &[EndpointOfUser<'_>]) -> String {
     if endpoints.is_empty() {
+        let none =
+            user.map_or_else(|| "There are no endpoints.".to_owned(), |user| format!("User {user} has no endpoints."));
+        let user = user.map_or_else(|| "UUID".to_owned(), |user| user.to_string());
         return format!(
-            "User {user} has no endpoints. Add one:\n\n    \
-             marketctl webhooks add --user {user} --url https://… --event listing.sold"
+            "{none} Add one:\n\n    marketctl webhooks add --user {user} --url https://… --event listing.sold"
         );
     }
-    let header = ["ENDPOINT ID", "URL", "EVENTS", "STATUS", "CREATED"];
-    let rows = table(header, endpoints.iter().map(row));
-    match endpoints.iter().find(|endpoint| endpoint.disabled_reason.is_some()) {
-        Some(off) => format!("{rows}\n\nTo switch one on again:\n\n    marketctl webhooks enable {}", off.id),
+    let cells = |row: &EndpointOfUser<'_>| {
+        let EndpointWithHealth { endpoint, health } = &row.endpoint;
+        let last_error = health.last_error.clone().unwrap_or_else(|| "-".to_owned());
+        let counts = [health.waiting, health.held].map(|count| count.to_string());
+        let [waiting, held] = counts;
+        let status = endpoint_status(&row.endpoint);
+        [endpoint.id.to_string(), endpoint.url.to_owned(), status, waiting, held, last_error, events(endpoint)]
+    };
+    let rows = if user.is_some() {
+        table(ENDPOINT_COLUMNS, endpoints.iter().map(cells))
+    } else {
+        let [id, url, status, waiting, held, error, events] = ENDPOINT_COLUMNS;
+        table(
+            ["USER ID", id, url, status, waiting, held, error, events],
+            endpoints.iter().map(|row| {
+                let [id, url, status, waiting, held, error, events] = cells(row);
+                [row.user_id.to_string(), id, url, status, waiting, held, error, events]
+            }),
+        )
+    };
+    match endpoints.iter().find(|row| row.endpoint.endpoint.disabled_reason.is_some()) {
+        Some(off) => {
+            format!("{rows}\n\nTo switch one on again:\n\n    marketctl webhooks enable {}", off.endpoint.endpoint.id)
+        }
         None => rows,
     }
-}
-
-fn row(endpoint: &EndpointDocument<'_>) -> [String; 5] {
-    let status = match endpoint.disabled_reason {
-        Some(reason) => format!("{} ({})", endpoint.status, reason.as_str().replace('_', " ")),
-        None => endpoint.status.to_owned(),
-    };
-    [endpoint.id.to_string(), endpoint.url.to_owned(), events(endpoint), status, minute(Some(endpoint.created_at))]
 }
 
 fn events(endpoint: &EndpointDocument<'_>) -> String {
@@ -141,25 +176,40 @@ pub(super) fn queued(sent: &SentDelivery) -> String {
     )
 }
 
-pub(super) fn deliveries(list: &ListDeliveries, rows: &[DeliveryRow]) -> String {
-    let ListDeliveries { id, status, event, since, until, .. } = list;
+pub(super) fn deliveries(list: &ListDeliveries, rows: &[DeliveryRow], is_cut: bool) -> String {
+    let ListDeliveries { id, status, event, since, until, about, limit, .. } = list;
     if rows.is_empty() {
         let status = status.map_or_else(String::new, |status| format!(" that are {}", status.as_str()));
-        let is_part = event.is_some() || since.is_some() || until.is_some();
-        let which = if is_part { " of this event and time" } else { "" };
+        let is_part = event.is_some() || since.is_some() || until.is_some() || about.is_some();
+        let which = if is_part { " of this kind" } else { "" };
         return format!(
             "Endpoint {id} has no deliveries{which}{status}. To send a test event:\n\n    marketctl webhooks test {id}"
         );
     }
     let header = ["DELIVERY ID", "EVENT", "STATUS", "ATTEMPTS", "CREATED", "NEXT ATTEMPT", "WAITS FOR"];
-    let rows = rows.iter().map(|row| {
-        let event = if row.test { format!("{} (test)", row.event) } else { row.event.to_string() };
-        let (created, next) = (minute(Some(row.created_at)), minute(row.next_attempt_at));
-        let waits_for = row.waits_for.map_or("-", WaitsFor::as_str).to_owned();
-        [row.id.to_string(), event, row.status.as_str().to_owned(), row.attempts.to_string(), created, next, waits_for]
-    });
-    let rows = table(header, rows);
-    format!("{rows}\n\nTo see one with its attempts and its body:\n\n    marketctl webhooks show DELIVERY_ID")
+    let rows = table(header, rows.iter().map(delivery_cells));
+    let more = if is_cut {
+        format!(
+            "\n\nThese are the newest {limit}. --limit lists more; --status, --event, --since and --about find some."
+        )
+    } else {
+        String::new()
+    };
+    format!("{rows}{more}\n\nTo see one with its attempts and its body:\n\n    marketctl webhooks show DELIVERY_ID")
+}
+
+fn delivery_cells(row: &DeliveryRow) -> [String; 7] {
+    let event = if row.test { format!("{} (test)", row.event) } else { row.event.to_string() };
+    let (created, next) = (second(Some(row.created_at)), second(row.next_attempt_at));
+    let waits_for = row.waits_for.map_or("-", WaitsFor::as_str).to_owned();
+    [row.id.to_string(), event, row.status.as_str().to_owned(), row.attempts.to_string(), created, next, waits_for]
+}
+
+/// Shows a delivery on one line, for a list that goes on.
+pub(super) fn delivery_line(row: &DeliveryRow) -> String {
+    let [id, event, status, attempts, created, next, _] = delivery_cells(row);
+    let next = if next == "-" { String::new() } else { format!("  next at {next}") };
+    format!("{created}  {id}  {event:<18}  {}  attempts: {attempts}{next}", state(&status))
 }
 
 pub(super) fn delivery(delivery: &DeliveryDocument<'_>) -> String {

@@ -1,15 +1,16 @@
-//! Lists the rows that cannot be read, and brings back those that can be read again.
+//! `marketctl repair --unreadable`: lists the rows of webhooks that cannot be read, and brings back those that can be read
+//! again. Nothing has to be stopped for it.
 
 use admin::webhooks::{RowRepair, WebhookAdmin};
 use common::ids::{EndpointId, UserId};
 use common::timestamp::Timestamp;
 use serde::Serialize;
-use terminal::{Output, minute, table};
+use terminal::{Output, second, table};
 use thiserror::Error;
 use webhooks::store::{RowKind, UnreadableRow};
 
+use super::command::RepairProgress;
 use crate::failure::CommandFailure;
-use crate::repair::command::RepairProgress;
 
 /// The result of a repair.
 #[derive(Debug, Serialize)]
@@ -101,7 +102,7 @@ impl UnreadableDocument {
             self.what.clone(),
             or_dash(self.user_id.map(|id| id.to_string())),
             or_dash(self.endpoint_id.map(|id| id.to_string())),
-            minute(self.next_wake_up),
+            second(self.next_wake_up),
         ]
     }
 }
@@ -142,7 +143,7 @@ mod tests {
     fn people_see_a_table_and_what_was_done() {
         let text = report(vec![spoilt()], 2, true).text();
         assert!(text.contains("NEXT TRY") && text.contains("delivery#1 delivery"), "{text}");
-        assert!(text.contains("2026-11-20 10:00Z"), "{text}");
+        assert!(text.contains("2026-11-20 10:00:00Z"), "{text}");
         assert!(text.ends_with("Rows: 9; unreadable: 1. 2 can be read again, and would be brought back."), "{text}");
         assert_eq!(report(Vec::new(), 0, false).text(), "Rows: 9; unreadable: 0. None had to be brought back.");
         let text = report(Vec::new(), 3, false).text();

@@ -1,0 +1,65 @@
+//! The forms of values that several commands take.
+
+use std::time::Duration;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use common::names::ClosedEnum;
+use common::timestamp::{Timestamp, TimestampError};
+use terminal::count;
+
+/// Returns a parser of the members of a closed list, which the help names.
+pub(super) fn member<T: ClosedEnum + Send + Sync>() -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(T::MEMBERS.iter().map(|member| member.name())).try_map(|name| name.parse::<T>())
+}
+
+/// Parses a whole number within bounds, which are among the numbers.
+pub(super) fn number<const MIN: u32, const MAX: u32>(text: &str) -> Result<u32, String> {
+    let parsed = text.parse().ok().filter(|number| (MIN..=MAX).contains(number));
+    parsed.ok_or_else(|| format!("must be a whole number from {} to {}", count(MIN.into()), count(MAX.into())))
+}
+
+/// Parses a time to which DynamoDB can restore a table.
+pub(super) fn whole_second(text: &str) -> Result<Timestamp, String> {
+    let at: Timestamp = text.parse().map_err(|error: TimestampError| error.to_string())?;
+    if at.millis().rem_euclid(1_000) == 0 { Ok(at) } else { Err("must be a whole second".to_owned()) }
+}
+
+/// Parses a whole number with its unit, such as `90s`, `15m`, `24h` or `7d`.
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    let parse = || {
+        let (unit_at, unit) = text.char_indices().next_back()?;
+        let unit_seconds = match unit {
+            's' => 1,
+            'm' => 60,
+            'h' => 60 * 60,
+            'd' => 24 * 60 * 60,
+            _ => return None,
+        };
+        let number: u32 = text[..unit_at].parse().ok()?;
+        Some(Duration::from_secs(u64::from(number) * unit_seconds))
+    };
+    parse().ok_or_else(|| "must be a whole number and a unit: s, m, h or d, such as 24h".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_length_of_time_is_a_whole_number_and_a_unit() {
+        for (text, seconds) in [("0s", 0), ("90s", 90), ("15m", 900), ("24h", 86_400), ("7d", 604_800)] {
+            assert_eq!(duration(text), Ok(Duration::from_secs(seconds)), "{text}");
+        }
+        for malformed in ["", "7", "d", "1.5h", "-1h", "7 d", "7w", "1h30m", "4294967296s", "7é"] {
+            assert!(duration(malformed).is_err(), "{malformed}");
+        }
+    }
+
+    #[test]
+    fn a_number_is_whole_and_within_its_bounds() {
+        assert_eq!([number::<1, 9>("1"), number::<1, 9>("9")], [Ok(1), Ok(9)]);
+        for wrong in ["", "0", "10", "-1", "1.5", "x", "99999999999"] {
+            assert_eq!(number::<1, 9>(wrong), Err("must be a whole number from 1 to 9".to_owned()), "{wrong}");
+        }
+    }
+}
