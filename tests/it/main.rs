@@ -11,6 +11,7 @@ mod budget;
 mod budget_model;
 mod calls;
 mod cold_starts;
+mod dead_letters;
 mod doors;
 mod failures;
 mod feed;

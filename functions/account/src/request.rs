@@ -240,6 +240,7 @@ pub(crate) fn subject(parameters: &Value) -> Subject {
         new_key_id: None,
         endpoint_id: id(parameters, "endpoint_id"),
         delivery_id: id(parameters, "delivery_id"),
+        message_id: None,
     }
 }
 

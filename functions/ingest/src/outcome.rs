@@ -6,7 +6,7 @@ use aws_sdk_sqs::error::BuildError;
 use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
 use common::backoff::equal_jitter_seconds;
 use common::metrics::{Meter, Metric};
-use common::queues::{MAX_DELAY_SECONDS, MessageCopy, attribute};
+use common::queues::{FIELD, MAX_DELAY_SECONDS, MessageCopy, OTHERS, REASON, attribute};
 use common::store::StoreError;
 use feed::{ApplyOutcome, Rejection};
 
@@ -64,13 +64,13 @@ const WHOLE: &str = "$";
 /// Makes a copy for the dead-letter queue.
 pub(crate) fn refused(number: usize, record: &SqsMessage, rejection: &Rejection) -> Result<MessageCopy, BuildError> {
     let copy = SendMessageBatchRequestEntry::builder();
-    let copy = copy.message_attributes("field", attribute("String", shown(&rejection.field))?);
-    let copy = copy.message_attributes("reason", attribute("String", &rejection.reason)?);
+    let copy = copy.message_attributes(FIELD, attribute("String", shown(&rejection.field))?);
+    let copy = copy.message_attributes(REASON, attribute("String", &rejection.reason)?);
     let others: Vec<_> = rejection.others.iter().map(|other| shown(&other.field)).collect();
     let copy = if others.is_empty() {
         copy
     } else {
-        copy.message_attributes("others", attribute("String", &others.join(", "))?)
+        copy.message_attributes(OTHERS, attribute("String", &others.join(", "))?)
     };
     MessageCopy::new(number, record.body.clone(), copy)
 }

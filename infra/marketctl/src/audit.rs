@@ -1,5 +1,5 @@
-//! The audit line of a command that changes a key, an endpoint or a delivery. It goes to standard error, in the form in
-//! which the account function logs it.
+//! The audit line of a command that changes a key, an endpoint, a delivery or a dead letter. It goes to standard error,
+//! in the form in which the account function logs it.
 
 use admin::ErrorCode;
 use admin::audit::{Change, DONE, IN_DOUBT, Subject};
@@ -97,9 +97,27 @@ pub(crate) async fn tell(
     if changes.is_empty() {
         return;
     }
-    let actor = actor(session).await;
+    let teller = Teller::begin(session, command).await;
     for (user_id, subject) in changes {
-        Change { actor: actor.as_deref(), user_id, command, subject }.log(DONE);
+        teller.tell(user_id, subject, DONE);
+    }
+}
+
+/// Writes the lines of a command that makes many changes, each as soon as it is made.
+pub(crate) struct Teller {
+    actor: Option<String>,
+    command: &'static str,
+}
+
+impl Teller {
+    pub(crate) async fn begin(session: &Session, command: &'static str) -> Self {
+        Self { actor: actor(session).await, command }
+    }
+
+    /// Writes the line of one change, which is done or in doubt.
+    pub(crate) fn tell(&self, user_id: Option<UserId>, subject: Subject, outcome: &str) {
+        let Self { actor, command } = self;
+        Change { actor: actor.as_deref(), user_id, command, subject }.log(outcome);
     }
 }
 

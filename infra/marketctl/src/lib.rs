@@ -4,6 +4,7 @@ mod audit;
 mod check;
 mod cli;
 mod confirm;
+mod dead_letters;
 mod environment;
 mod failure;
 mod feed;
@@ -64,6 +65,7 @@ async fn perform(
     match command {
         Command::Keys(command) => keys::run(command, &session, output, confirmation).await,
         Command::Webhooks(command) => webhooks::run(command, &session, output, confirmation).await,
+        Command::DeadLetters(command) => dead_letters::run(command, &session, output, confirmation).await,
         Command::Feed(FeedCommand::Send { file }) => feed::send(&file, &session, output).await,
         Command::Import(options) => import::run(&options, &session, output).await,
         Command::Check => check::run(&session, output).await,

@@ -31,7 +31,8 @@ pub(crate) struct Session {
 }
 
 /// What to do if a queue or the bucket cannot be used.
-const CHECK_HINT: &str = "Run `marketctl check`: it names every table, queue, bucket and secret that cannot be used.";
+pub(crate) const CHECK_HINT: &str =
+    "Run `marketctl check`: it names every table, queue, bucket and secret that cannot be used.";
 
 impl Session {
     /// Opens a session with the region, credentials and endpoint that every AWS tool would use. If `needs_stack`, there

@@ -1,7 +1,7 @@
-//! The audit line: who changed which key, endpoint or delivery of whom. The account function and `marketctl` write the
+//! The audit line: who changed which key, endpoint, delivery or dead letter of whom. The account function and `marketctl` write the
 //! same line, so that one query of the logs finds the changes of both.
 
-use common::ids::{DeliveryId, EndpointId, KeyId, UserId};
+use common::ids::{DeliveryId, EndpointId, KeyId, MessageId, UserId};
 use common::logging::AUDIT;
 
 /// The member `outcome` after a command that did what it was to do. After an error it is the error's code.
@@ -17,6 +17,8 @@ pub struct Subject {
     pub new_key_id: Option<KeyId>,
     pub endpoint_id: Option<EndpointId>,
     pub delivery_id: Option<DeliveryId>,
+    /// A dead letter.
+    pub message_id: Option<MessageId>,
 }
 
 /// A change that somebody asked for. It has ids and names alone, so that no secret can get into the line.
@@ -53,7 +55,7 @@ impl Change<'_> {
     /// Writes the line. Members that are not known are left out.
     pub fn log(&self, outcome: &str) {
         let Self { actor, user_id, command, subject } = *self;
-        let Subject { key_id, new_key_id, endpoint_id, delivery_id } = subject;
+        let Subject { key_id, new_key_id, endpoint_id, delivery_id, message_id } = subject;
         tracing::info!(
             target: AUDIT,
             actor,
@@ -63,6 +65,7 @@ impl Change<'_> {
             new_key_id = new_key_id.map(tracing::field::display),
             endpoint_id = endpoint_id.map(tracing::field::display),
             delivery_id = delivery_id.map(tracing::field::display),
+            message_id = message_id.map(tracing::field::display),
             outcome,
             "audit"
         );

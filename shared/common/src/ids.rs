@@ -90,6 +90,8 @@ uuid_id! {
     DeliveryId;
     /// Identifies the notice that an endpoint was switched off.
     NoticeId;
+    /// Identifies a message in its queue, as SQS does.
+    MessageId;
     /// A unique name of a message or of a lease.
     Token;
 }

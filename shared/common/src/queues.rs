@@ -82,8 +82,14 @@ pub async fn in_walls<'r>(
 /// The longest attribute, in characters. It is enough for a person to read, and leaves room for the body within the
 /// size limit of SQS.
 const MAX_ATTRIBUTE_CHARS: usize = 256;
-/// The message attribute that says why the store takes what a message calls for as invalid.
-const DEFECT: &str = "defect";
+/// The attribute of a dead letter that says why the store takes what the message calls for as invalid.
+pub const DEFECT: &str = "defect";
+/// The attribute of a dead letter of the feed that names the first field that breaks a rule.
+pub const FIELD: &str = "field";
+/// The attribute of a dead letter of the feed that says which rule this field breaks.
+pub const REASON: &str = "reason";
+/// The attribute of a dead letter of the feed that lists the other fields that break rules.
+pub const OTHERS: &str = "others";
 
 /// A copy of a received message. A function sends it before it acknowledges the message.
 #[derive(Clone, Debug)]

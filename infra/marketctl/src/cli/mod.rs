@@ -1,5 +1,6 @@
 //! The command line. All arguments are parsed here, and wrong usage ends with exit code 2.
 
+mod dead_letters;
 mod keys;
 mod tables;
 mod usage;
@@ -13,6 +14,7 @@ use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 use common::resources::Resources;
 
+pub(crate) use dead_letters::{DeadLetterCommand, LetterFilter, LetterQueue, ListLetters, ResendLetters, WhichLetters};
 pub(crate) use keys::{CreateKey, KeyChanges, KeyCommand};
 pub(crate) use tables::{RepairOptions, RestoreOptions};
 pub(crate) use usage::{complete, parse, write_manual};
@@ -26,7 +28,8 @@ use crate::input::Source;
 /// Region, credentials and endpoint are found as every AWS tool finds them: in environment variables and in the files
 /// that `aws configure` writes. For a stack on your machine, paste the `export` lines that it prints.
 ///
-/// Each change of a key, an endpoint or a delivery also writes a line of JSON to standard error: who changed what.
+/// Each change of a key, an endpoint, a delivery or a dead letter also writes a line of JSON to standard error: who
+/// changed what.
 ///
 /// Exit codes: 0 done, 1 failed or refused (all of it or a part), 2 wrong usage.
 #[derive(Debug, Parser)]
@@ -76,6 +79,13 @@ pub(crate) enum Command {
     /// Send messages to the feed
     #[command(subcommand)]
     Feed(FeedCommand),
+    /// List, show, send back and delete the messages that ended in a dead-letter queue
+    ///
+    /// Needs these permissions on the queues `feed-dead` and `webhooks-dead`: `sqs:GetQueueUrl`,
+    /// `sqs:GetQueueAttributes`, `sqs:ReceiveMessage`, `sqs:ChangeMessageVisibility` and `sqs:DeleteMessage`. To send a
+    /// message back, also `sqs:GetQueueUrl` and `sqs:SendMessage` on the queues `feed` and `webhooks-*`.
+    #[command(subcommand)]
+    DeadLetters(DeadLetterCommand),
     /// Write messages straight to the tables, in bulk; it is safe to repeat an import
     Import(ImportOptions),
     /// Check that every table, queue, bucket and secret exists and can be reached
