@@ -56,7 +56,7 @@ async fn a_refused_message_is_found_mended_and_applied() {
     let _workers = stack.workers().await;
     let mut bad: Vec<Value> = ["a", "b"].map(|id| item(id, "skin", None, 1)).to_vec();
     for message in &mut bad {
-        message["kind"] = json!("spoon");
+        message["kind"] = json!(7);
     }
     let good = listing(1, "1.00", "2024-11-20T10:00:00Z", 1);
     let mut free = good.clone();
@@ -186,6 +186,7 @@ async fn a_webhook_whose_message_was_dead_twice_is_delivered_once() {
     let stack = Stack::new().await;
     let (user, receiver): (UserId, _) = (uuid(5).into(), Receiver::answering(204).await);
     let (endpoint, _) = stack.endpoint(user, &receiver.url).await;
+    stack.prove(&endpoint).await;
     stack.fan_out(&[sale(1, user)]).await;
     let [message] = &stack.queue(Queue::WebhooksFirst).take(1).await[..] else { panic!("not one message") };
     let body = message.body.as_deref().unwrap();

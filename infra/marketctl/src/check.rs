@@ -54,7 +54,10 @@ impl Check {
         let warning = messages.filter(|messages| *messages > 0).and_then(|messages| {
             let alarm = [(Queue::FeedDead, "feed-dead-letters"), (Queue::WebhooksDead, "webhooks-dead-letters")];
             let (_, alarm) = alarm.into_iter().find(|(queue, _)| resources.queue(*queue) == name)?;
-            Some(format!("{name} holds {} dead letters: see {alarm} in docs/runbook.md", count(messages)))
+            let count = count(messages);
+            Some(format!(
+                "{name} holds {count} dead letters: `marketctl dead-letters list`, and {alarm} in docs/runbook.md"
+            ))
         });
         Self { kind, name, ok: error.is_none(), error, messages, warning }
     }
