@@ -4,6 +4,8 @@ use yaml_serde::{Error, Mapping, Value};
 
 /// The block of the file that holds only anchors.
 const ANCHORS: &str = "x-anchors";
+/// What stands before the title of a chapter.
+const CHAPTER: &str = "\n\n## ";
 
 /// The document, in the order of the file.
 pub(crate) struct Document {
@@ -42,11 +44,14 @@ impl Document {
         text(&self.root["info"], "description")
     }
 
-    /// Returns the guide's chapters. The first one has no heading in the text.
+    /// Returns what stands before the first chapter.
+    pub(crate) fn introduction(&self) -> &str {
+        self.guide().split(CHAPTER).next().unwrap_or_default()
+    }
+
     pub(crate) fn chapters(&self) -> impl Iterator<Item = Chapter<'_>> {
-        self.guide().split("\n\n## ").enumerate().map(|(at, text)| {
-            let (title, text) =
-                if at == 0 { ("Introduction", text) } else { text.split_once('\n').unwrap_or((text, "")) };
+        self.guide().split(CHAPTER).skip(1).map(|chapter| {
+            let (title, text) = chapter.split_once('\n').unwrap_or((chapter, ""));
             Chapter { title, text: text.trim() }
         })
     }

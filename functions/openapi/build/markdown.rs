@@ -43,7 +43,7 @@ fn section(document: &Document, path: &str, operation: &Value) -> String {
         text(operation, "description"),
         block("sh", &curl(&Call::new(path, operation, &parameters))),
         tables::parameters(&parameters, &str::to_owned),
-        tables::responses(document, operation, &[], &str::to_owned),
+        tables::responses(document, operation, &str::to_owned),
         // Examples of errors differ only in their codes, which the guide lists.
         example(content(&operation["responses"]["200"])),
     )
@@ -59,7 +59,7 @@ fn block(language: &str, text: &str) -> String {
 
 /// Renders the list of what programs may fetch, in the form that llmstxt.org describes.
 pub(crate) fn index(document: &Document) -> String {
-    let introduction = document.chapters().next().map(|chapter| chapter.text.replace('\n', " ")).unwrap_or_default();
+    let introduction = document.introduction().replace('\n', " ");
     let operations = document.operations().map(|(path, operation)| {
         let summary = text(operation, "summary");
         let anchor = summary.to_ascii_lowercase().replace(' ', "-");

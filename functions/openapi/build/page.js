@@ -1,7 +1,7 @@
 "use strict";
 
-// Adds calls, tabs, a search and a dark mode to the page, which shows the same text without it. Nothing is stored: a
-// reload forgets the key and every choice. What a response contains is only ever added as text.
+// Adds calls, tabs, copying, a search and a dark mode to the page, which shows the same text without it. Nothing is
+// stored: a reload forgets the key and every choice. What a response contains is only ever added as text.
 
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 
@@ -10,6 +10,42 @@ function element(name, attributes = {}, ...children) {
   for (const [attribute, value] of Object.entries(attributes)) made.setAttribute(attribute, value);
   made.append(...children);
   return made;
+}
+
+// The host: samples name the one that serves the page.
+
+function fillInHost({ dataset: { host } }) {
+  for (const code of all("code")) {
+    if (code.textContent.includes(host)) code.textContent = code.textContent.replaceAll(host, location.origin);
+  }
+}
+
+// Copying: each block of code has a button, and one line for all of them tells a screen reader how it ended.
+
+const said = element("p", { role: "status", class: "unseen" });
+
+async function copy(pre, button) {
+  try {
+    await navigator.clipboard.writeText(pre.textContent.trimEnd());
+    button.textContent = "Copied";
+  } catch {
+    // The browser may forbid it, and does so on a host without TLS. The reader's own command copies what is selected.
+    getSelection().selectAllChildren(pre);
+    button.textContent = "Selected";
+  }
+  said.textContent = button.textContent;
+  setTimeout(() => {
+    button.textContent = "Copy";
+    said.textContent = "";
+  }, 2000);
+}
+
+function makeCopy(pre) {
+  const button = element("button", { type: "button", class: "copy" }, "Copy");
+  const block = element("div", { class: "block" });
+  pre.replaceWith(block);
+  block.append(pre, button);
+  button.addEventListener("click", () => copy(pre, button));
 }
 
 // Tabs: the samples in one language, in all operations at once.
@@ -115,16 +151,17 @@ function say(form, text, isGood, ...details) {
   status.textContent = text;
   status.className = isGood ? "good" : "bad";
   answer.replaceChildren(...details);
+  all("pre", answer).forEach(makeCopy);
 }
 
 async function send(form) {
   const path = target(form);
   const key = form.querySelector(".key")?.value.trim();
   const headers = key ? { Authorization: `Bearer ${key}` } : {};
-  const shown = key ? '-H "Authorization: Bearer $API_KEY" ' : "";
+  const shown = key ? '  -H "Authorization: Bearer $API_KEY" \\\n' : "";
   try {
     const response = await fetch(path, { headers, cache: "no-store", credentials: "omit", redirect: "error" });
-    show(form, `curl --compressed ${shown}'${location.origin}${path}'`, response, await response.text());
+    show(form, `curl --compressed \\\n${shown}  '${location.origin}${path}'`, response, await response.text());
   } catch {
     say(form, "No response. Check the connection, and that the key has only the characters that you were given.", false);
   }
@@ -151,7 +188,7 @@ function makeSearch(field, found) {
   const entries = all("nav li").map((item) => {
     const link = item.querySelector("a");
     const section = document.getElementById(link.hash.slice(1));
-    return { item, link, name: link.textContent.toLowerCase(), text: section.textContent.toLowerCase() };
+    return { item, link, name: link.textContent.toLowerCase(), text: section?.textContent.toLowerCase() ?? "" };
   });
   const groups = all("nav h2");
   let shown = [];
@@ -166,7 +203,6 @@ function makeSearch(field, found) {
     }
     for (const group of groups) group.hidden = all("li:not([hidden])", group.nextElementSibling).length === 0;
     found.textContent = words.length ? `${shown.length || "Nothing"} found` : "";
-    document.querySelector("#menu").checked = words.length !== 0;
   };
   const best = () => {
     const isExact = ({ name }) => name === field.value.trim().toLowerCase();
@@ -184,6 +220,7 @@ function makeSearch(field, found) {
     const isTyping = event.target.closest("input, select, textarea");
     if (event.key !== "/" || isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
+    if (!field.checkVisibility()) document.querySelector("#contents").showPopover();
     field.focus();
   });
 }
@@ -194,7 +231,7 @@ function makeTheme(button) {
   const system = matchMedia("(prefers-color-scheme: dark)");
   const { dataset } = document.documentElement;
   const isDark = () => (dataset.theme ? dataset.theme === "dark" : system.matches);
-  const update = () => button.setAttribute("aria-pressed", isDark());
+  const update = () => (button.textContent = isDark() ? "Switch to light" : "Switch to dark");
   button.addEventListener("click", () => {
     dataset.theme = isDark() ? "light" : "dark";
     update();
@@ -203,12 +240,31 @@ function makeTheme(button) {
   update();
 }
 
+// Records are folded. A link to one unfolds it, also in browsers that do not do so themselves.
+
+function unfold() {
+  const target = document.getElementById(location.hash.slice(1));
+  const fold = target?.closest("details");
+  if (!fold || fold.open) return;
+  fold.open = true;
+  target.scrollIntoView();
+}
+
+function makeContents(contents) {
+  contents.addEventListener("click", (event) => {
+    if (event.target.closest("a")) contents.hidePopover();
+  });
+}
+
+fillInHost(document.querySelector("main"));
+makeSearch(document.querySelector("#search"), document.querySelector("#found"));
 all(".samples").forEach(makeTabs);
 if (tabs.length) choose(tabs[0]);
-makeSearch(document.querySelector("#search"), document.querySelector("#found"));
+all("main pre").forEach(makeCopy);
+document.body.append(said);
 makeTheme(document.querySelector("#theme"));
 all("form.call").forEach(makeCalls);
-document.querySelector(".tools").hidden = false;
-document.querySelector("nav").addEventListener("click", (event) => {
-  if (event.target.closest("a")) document.querySelector("#menu").checked = false;
-});
+makeContents(document.querySelector("#contents"));
+for (const tool of all("#theme, .search")) tool.hidden = false;
+addEventListener("hashchange", unfold);
+unfold();

@@ -18,8 +18,6 @@ const SCRIPT: &str = include_str!("page.js");
 const ICON: &str = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E\
     %3Crect width='16' height='16' rx='4' fill='%230a5cad'/%3E\
     %3Cpath d='M7 4 3.5 8 7 12M9 4l3.5 4L9 12' fill='none' stroke='white' stroke-width='1.6'/%3E%3C/svg%3E";
-/// The headers of every response. The guide explains them.
-const COMMON: [&str; 4] = ["X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"];
 /// The chapter of the guide that stands before the events.
 const WEBHOOKS: &str = "Webhooks";
 
@@ -52,20 +50,13 @@ pub(crate) fn render(document: &Document) -> String {
             body {
                 a.skip href="#content" { "Skip to the text" }
                 header {
+                    button #menu type="button" popovertarget="contents" aria-label="Contents" { "☰" }
                     h1 { (document.title()) }
-                    p { "Version " (document.version()) }
-                    p { a href="/v1/openapi.json" { "OpenAPI description" } }
-                    p { a href="/docs.md" { "As Markdown" } }
-                    p { a href="/llms.txt" { "llms.txt" } }
                     // The script shows what needs it.
-                    div.tools role="search" hidden {
-                        input #search type="search" aria-label="Search" placeholder="Search ( / )" autocomplete="off";
-                        p #found role="status" {}
-                        button #theme type="button" aria-pressed="false" { "Dark" }
-                    }
+                    button #theme type="button" hidden {}
                 }
                 (navigation(document))
-                main #content { (body(document)) }
+                main #content data-host=(samples::HOST) { (body(document)) }
                 script { (PreEscaped(SCRIPT)) }
             }
         }
@@ -76,17 +67,22 @@ pub(crate) fn render(document: &Document) -> String {
 fn body(document: &Document) -> Markup {
     let (webhooks, calls): (Vec<_>, Vec<_>) = document.chapters().partition(|chapter| chapter.title == WEBHOOKS);
     html! {
+        (prose::render(document.introduction()))
         @for chapter in &calls { (guide(chapter)) }
-        h2 #operations { "Operations" }
+        h2 #operations { "Operations" (link_to("operations", "Operations")) }
         @for (path, operation) in document.operations() { (call(document, path, operation)) }
         @for chapter in &webhooks { (guide(chapter)) }
         @if let Some((event, delivery)) = document.deliveries().next() {
-            h3 { "Headers of each delivery (example: " code { (event) } ")" }
+            h3 #delivery-headers {
+                "Headers of each delivery (example: " code { (event) } ")"
+                (link_to("delivery-headers", "the headers of each delivery"))
+            }
             (prose::render(&tables::parameters(&document.parameters(delivery), &link)))
         }
         @for (event, delivery) in document.deliveries() {
-            section.operation id=(anchor("event-", event)) {
-                h3 { code { (event) } }
+            @let id = anchor("event-", event);
+            section.operation id=(id) {
+                h3 { code { (event) } (link_to(&id, event)) }
                 p { (text(delivery, "summary")) }
                 h4 { "Data" }
                 (prose::render(&tables::data(document, delivery, &link)))
@@ -94,60 +90,81 @@ fn body(document: &Document) -> Markup {
                 (json(&content(&delivery["requestBody"])["example"]))
             }
         }
-        h2 #records { "Records" }
-        @for (name, schema) in document.records() {
-            section.record id=(anchor("record-", name)) {
-                h3 { code { (name) } }
-                (prose::render(text(schema, "description")))
-                (prose::render(&tables::record(document, schema, &link)))
+        h2 #records { "Records" (link_to("records", "Records")) }
+        @for (name, schema) in document.records() { (record(document, name, schema)) }
+    }
+}
+
+/// Renders a record. A link to what is folded unfolds it, so the anchor is within.
+fn record(document: &Document, name: &str, schema: &Value) -> Markup {
+    let id = anchor("record-", name);
+    html! {
+        div.record {
+            (link_to(&id, name))
+            details {
+                summary { h3 { code { (name) } } }
+                div id=(id) {
+                    (prose::render(text(schema, "description")))
+                    (prose::render(&tables::record(document, schema, &link)))
+                }
             }
         }
     }
 }
 
-/// Renders the navigation: a column beside the text, or hidden behind a button if the screen is narrow.
+/// Renders the navigation: a column beside the text, or what a button opens if the screen is narrow.
 fn navigation(document: &Document) -> Markup {
-    let events: Vec<_> = document.deliveries().map(|(event, _)| (anchor("event-", event), event)).collect();
-    let records: Vec<_> = document.records().map(|(name, _)| (anchor("record-", name), name)).collect();
+    let to = |kind, name| format!("#{}", anchor(kind, name));
+    let chapters: Vec<_> = document.chapters().map(|chapter| (to("", chapter.title), chapter.title)).collect();
+    let events: Vec<_> = document.deliveries().map(|(event, _)| (to("event-", event), event)).collect();
+    let records: Vec<_> = document.records().map(|(name, _)| (to("record-", name), name)).collect();
+    let description = format!("OpenAPI description, version {}", document.version());
+    let texts =
+        [("/v1/openapi.json", description.as_str()), ("/docs.md", "This page as Markdown"), ("/llms.txt", "llms.txt")];
     html! {
-        nav aria-label="Contents" {
-            input type="checkbox" id="menu";
-            label for="menu" { "Contents" }
-            div.links {
-                h2 { "Guide" }
-                ul {
-                    @for chapter in document.chapters() {
-                        li { a href={ "#" (anchor("", chapter.title)) } { (chapter.title) } }
-                    }
-                }
-                @for tag in document.tags() { (links(tag, &tagged(document, tag))) }
+        nav #contents popover aria-label="Contents" {
+            // The script shows what needs it.
+            div.search role="search" hidden {
+                input #search type="search" aria-label="Search" placeholder="Search ( / )" autocomplete="off";
+                p #found role="status" {}
+            }
+            (links("Guide", &chapters))
+            @for tag in document.tags() { (links(tag, &tagged(document, tag))) }
+            div.names {
                 (links("Events", &events))
                 (links("Records", &records))
             }
+            (links("For programs", &texts))
         }
     }
 }
 
-/// Returns the anchor and the shortened path of each operation with a tag.
+/// Returns the link and the title of each operation with a tag.
 fn tagged<'a>(document: &'a Document, tag: &str) -> Vec<(String, &'a str)> {
     let tagged = document.operations().filter(|(_, operation)| list(&operation["tags"]).any(|name| name == tag));
-    tagged.map(|(path, operation)| (operation_anchor(operation), path.trim_start_matches("/v1/public"))).collect()
+    tagged.map(|(_, operation)| (format!("#{}", operation_anchor(operation)), text(operation, "summary"))).collect()
 }
 
-/// Renders a heading with links to anchors, or nothing if there are none.
-fn links(heading: &str, links: &[(String, &str)]) -> Markup {
+/// Renders a heading with links, or nothing if there are none.
+fn links<T: AsRef<str>>(heading: &str, links: &[(T, &str)]) -> Markup {
     html! {
         @if !links.is_empty() {
             h2 { (heading) }
-            ul { @for (anchor, name) in links { li.name { a href={ "#" (anchor) } { (name) } } } }
+            ul { @for (address, name) in links { li { a href=(address.as_ref()) { (name) } } } }
         }
     }
 }
 
+/// Renders the link of a heading to itself, for people who want its address. The style gives it a sign.
+fn link_to(anchor: &str, title: &str) -> Markup {
+    html! { a.anchor href={ "#" (anchor) } aria-label={ "Link to " (title) } {} }
+}
+
 fn guide(chapter: &Chapter<'_>) -> Markup {
+    let id = anchor("", chapter.title);
     html! {
-        section.chapter id=(anchor("", chapter.title)) {
-            h2 { (chapter.title) }
+        section.chapter id=(id) {
+            h2 { (chapter.title) (link_to(&id, chapter.title)) }
             (prose::render(chapter.text))
         }
     }
@@ -156,9 +173,11 @@ fn guide(chapter: &Chapter<'_>) -> Markup {
 fn call(document: &Document, path: &str, operation: &Value) -> Markup {
     let parameters = document.parameters(operation);
     let call = Call::new(path, operation, &parameters);
+    let (id, title) = (operation_anchor(operation), text(operation, "summary"));
+    let table = tables::parameters(&parameters, &link);
     html! {
-        section.operation id=(operation_anchor(operation)) {
-            h3 { (text(operation, "summary")) }
+        section.operation id=(id) {
+            h3 { (title) (link_to(&id, title)) }
             p.route {
                 span.method { "GET" }
                 code { (path) }
@@ -173,18 +192,27 @@ fn call(document: &Document, path: &str, operation: &Value) -> Markup {
                     }
                 }
             }
-            h4 { "Parameters" }
-            (prose::render(&tables::parameters(&parameters, &link)))
+            @if !table.is_empty() {
+                h4 { "Parameters" }
+                (prose::render(&table))
+            }
             (form(path, &parameters, call.needs_key))
             h4 { "Responses" }
-            (prose::render(&tables::responses(document, operation, &COMMON, &link)))
+            (prose::render(&tables::responses(document, operation, &link)))
+            // The guide shows what is the same for all operations: these responses are references.
             @for (status, response) in document.responses(operation) {
-                @for (name, value) in examples(content(response)) {
-                    details open[status == "200"] {
-                        summary { "Example of " (status) " " code { (name) } }
-                        (json(value))
-                    }
-                }
+                @if operation["responses"][status]["$ref"].is_null() { (example_of(status, response)) }
+            }
+        }
+    }
+}
+
+fn example_of(status: &str, response: &Value) -> Markup {
+    html! {
+        @for (name, value) in examples(content(response)) {
+            details open[status == "200"] {
+                summary { "Example of " (status) " " code { (name) } }
+                (json(value))
             }
         }
     }
@@ -223,12 +251,13 @@ fn form(path: &str, parameters: &[&Value], needs_key: bool) -> Markup {
 
 fn field(parameter: &Value) -> Markup {
     let (name, example) = (text(parameter, "name"), plain(&parameter["example"]));
-    let choices: Vec<String> = list(&parameter["schema"]["enum"]).map(plain).collect();
+    let schema = &parameter["schema"];
+    let choices: Vec<&Value> = list(&schema["enum"]).collect();
     html! {
         @if !choices.is_empty() {
             select name=(name) {
-                option value="" {}
-                @for value in choices { option { (value) } }
+                @if schema["default"].is_null() { option value="" {} }
+                @for value in choices { option selected[*value == schema["default"]] { (plain(value)) } }
             }
         } @else if parameter["required"] == true {
             input name=(name) value=(example) required autocomplete="off";

@@ -1,25 +1,36 @@
 //! Renders Markdown: the guide, the descriptions and the tables. Raw HTML in it is shown as text.
 
-use maud::{Markup, PreEscaped};
+use maud::{Markup, PreEscaped, html};
 use pulldown_cmark::html::push_html;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
-/// Renders a text. Tables and blocks of code scroll on their own if the screen is narrow.
+/// From this number of columns on, the cells of a row stand below each other if the screen is narrow.
+const STACKED_FROM: usize = 3;
+
+/// Renders a text. Blocks of code scroll on their own. Cells that may be stacked name their column.
 pub(crate) fn render(markdown: &str) -> Markup {
-    let mut is_heading = false;
+    let (mut is_heading, mut is_stacked, mut column) = (false, false, 0);
+    let mut columns: Vec<String> = Vec::new();
     let events = Parser::new_ext(markdown, Options::ENABLE_TABLES).map(|event| {
-        match event {
+        match &event {
+            Event::Start(Tag::Table(alignments)) => {
+                is_stacked = alignments.len() >= STACKED_FROM;
+                columns.clear();
+            }
             Event::Start(Tag::TableHead) => is_heading = true,
             Event::End(TagEnd::TableHead) => is_heading = false,
+            Event::Start(Tag::TableRow) => column = 0,
+            Event::Text(text) if is_heading => columns.push(text.to_string()),
+            Event::End(TagEnd::TableCell) => column += 1,
             _ => {}
         }
         match event {
             Event::Html(text) | Event::InlineHtml(text) => Event::Text(text),
             Event::Start(Tag::HtmlBlock) => Event::Start(Tag::Paragraph),
             Event::End(TagEnd::HtmlBlock) => Event::End(TagEnd::Paragraph),
-            Event::Start(Tag::Table(_)) => Event::Html("<div class=\"table\" tabindex=\"0\"><table>".into()),
-            Event::End(TagEnd::Table) => Event::Html("</tbody></table></div>\n".into()),
+            Event::Start(Tag::Table(_)) if is_stacked => Event::Html("<table class=\"stacked\">".into()),
             Event::Start(Tag::TableCell) if is_heading => Event::Html("<th scope=\"col\">".into()),
+            Event::Start(Tag::TableCell) if is_stacked => Event::Html(cell(columns.get(column)).into()),
             Event::Start(Tag::CodeBlock(_)) => Event::Html("<pre tabindex=\"0\"><code>".into()),
             event => event,
         }
@@ -27,4 +38,10 @@ pub(crate) fn render(markdown: &str) -> Markup {
     let mut markup = String::new();
     push_html(&mut markup, events);
     PreEscaped(markup)
+}
+
+/// Returns the start of a cell that names its column.
+fn cell(column: Option<&String>) -> String {
+    let column = html! { (column.map_or("", String::as_str)) };
+    format!("<td data-label=\"{}\">", column.into_string())
 }

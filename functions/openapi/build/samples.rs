@@ -11,10 +11,12 @@ use super::document::{list, plain, text};
 /// quotes of a shell or of a programming language.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
+/// The host in every sample, which the guide names too. The page's script puts the page's own host in its place.
+pub(crate) const HOST: &str = "https://api.example.com";
+
 /// The call that the samples of an operation make: its examples for all path parameters and the first query parameter.
 pub(crate) struct Call {
-    /// The path with its query.
-    target: String,
+    url: String,
     pub(crate) needs_key: bool,
 }
 
@@ -22,14 +24,14 @@ impl Call {
     pub(crate) fn new(path: &str, operation: &Value, parameters: &[&Value]) -> Self {
         let within = |place| parameters.iter().filter(move |parameter| parameter["in"] == place);
         let encoded = |parameter: &Value| utf8_percent_encode(&plain(&parameter["example"]), ENCODED).to_string();
-        let mut target = path.to_owned();
+        let mut url = format!("{HOST}{path}");
         for parameter in within("path") {
-            target = target.replace(&format!("{{{}}}", text(parameter, "name")), &encoded(parameter));
+            url = url.replace(&format!("{{{}}}", text(parameter, "name")), &encoded(parameter));
         }
         if let Some(parameter) = within("query").next() {
-            target = format!("{target}?{}={}", text(parameter, "name"), encoded(parameter));
+            url = format!("{url}?{}={}", text(parameter, "name"), encoded(parameter));
         }
-        Self { target, needs_key: list(&operation["security"]).next().is_some() }
+        Self { url, needs_key: list(&operation["security"]).next().is_some() }
     }
 }
 
@@ -50,35 +52,35 @@ fn keyed<'a>(call: &Call, text: &'a str) -> &'a str {
 }
 
 pub(crate) fn curl(call: &Call) -> String {
-    let key = keyed(call, "-H \"Authorization: Bearer $API_KEY\" ");
-    format!("curl --compressed {key}\"$BASE_URL{}\"", call.target)
+    let key = keyed(call, "  -H \"Authorization: Bearer $API_KEY\" \\\n");
+    format!("curl --compressed \\\n{key}  \"{}\"", call.url)
 }
 
 fn python(call: &Call) -> String {
+    let os = keyed(call, "os, ");
     let key = keyed(call, "request.add_header(\"Authorization\", \"Bearer \" + os.environ[\"API_KEY\"])\n");
     format!(
-        r#"import json, os, sys
+        r#"import json, {os}sys
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
-request = Request(os.environ["BASE_URL"] + "{}")
+request = Request("{}")
 {key}try:
     with urlopen(request, timeout=10) as response:
         print(json.load(response))
 except HTTPError as error:
     sys.exit(f"{{error.code}}: {{error.read().decode()}}")"#,
-        call.target
+        call.url
     )
 }
 
 fn typescript(call: &Call) -> String {
     let key = keyed(call, ", {\n  headers: { Authorization: `Bearer ${process.env.API_KEY}` },\n}");
     format!(
-        r#"const url = process.env.BASE_URL + "{}";
-const response = await fetch(url{key});
+        r#"const response = await fetch("{}"{key});
 if (!response.ok) throw new Error(`${{response.status}}: ${{await response.text()}}`);
 console.log(await response.json());"#,
-        call.target
+        call.url
     )
 }
 
@@ -87,9 +89,8 @@ fn rust(call: &Call) -> String {
     format!(
         r#"// Needs the crate reqwest with its feature "blocking".
 fn main() -> Result<(), Box<dyn std::error::Error>> {{
-    let url = std::env::var("BASE_URL")? + "{}";
     let response = reqwest::blocking::Client::new()
-        .get(url){key}
+        .get("{}"){key}
         .send()?;
     let (status, body) = (response.status(), response.text()?);
     if !status.is_success() {{
@@ -98,11 +99,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {{
     println!("{{body}}");
     Ok(())
 }}"#,
-        call.target
+        call.url
     )
 }
 
 fn go(call: &Call) -> String {
+    let os = keyed(call, "\n\t\"os\"");
     let key = keyed(call, "\trequest.Header.Set(\"Authorization\", \"Bearer \"+os.Getenv(\"API_KEY\"))\n");
     format!(
         r#"package main
@@ -111,12 +113,11 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"net/http"
-	"os"
+	"net/http"{os}
 )
 
 func main() {{
-	request, err := http.NewRequest("GET", os.Getenv("BASE_URL")+"{}", nil)
+	request, err := http.NewRequest("GET", "{}", nil)
 	if err != nil {{
 		log.Fatal(err)
 	}}
@@ -134,6 +135,6 @@ func main() {{
 	}}
 	fmt.Println(string(body))
 }}"#,
-        call.target
+        call.url
     )
 }

@@ -4,12 +4,31 @@ use yaml_serde::Value;
 
 use super::document::{Document, content, list, members, plain, text};
 
+/// The headers that the guide explains for all operations, so no operation's tables repeat them.
+const COMMON: [&str; 11] = [
+    "Cache-Control",
+    "Content-Encoding",
+    "ETag",
+    "If-None-Match",
+    "RateLimit",
+    "RateLimit-Policy",
+    "Vary",
+    "X-RateLimit-Limit",
+    "X-RateLimit-Remaining",
+    "X-RateLimit-Reset",
+    "X-Request-Id",
+];
+
 /// How a table names a record: as a link, for example.
 pub(crate) type NameRecord<'a> = &'a dyn Fn(&str) -> String;
 
-/// Returns a table of parameters.
+/// Returns a table of the parameters that the guide does not explain, or nothing if there are none.
 pub(crate) fn parameters(parameters: &[&Value], name: NameRecord<'_>) -> String {
-    let rows = parameters.iter().map(|parameter| {
+    let mut own = parameters.iter().filter(|parameter| !COMMON.contains(&text(parameter, "name"))).peekable();
+    if own.peek().is_none() {
+        return String::new();
+    }
+    let rows = own.map(|parameter| {
         let required = if parameter["required"] == true { ", required" } else { "" };
         [
             code(text(parameter, "name")),
@@ -22,18 +41,17 @@ pub(crate) fn parameters(parameters: &[&Value], name: NameRecord<'_>) -> String 
     table(["Name", "In", "Type", "Meaning", "Example"], rows)
 }
 
-/// Returns a table of an operation's responses, with all their headers but `common`.
-pub(crate) fn responses(document: &Document, operation: &Value, common: &[&str], name: NameRecord<'_>) -> String {
+/// Returns a table of an operation's responses, with the headers that the guide does not explain.
+pub(crate) fn responses(document: &Document, operation: &Value, name: NameRecord<'_>) -> String {
     let rows = document.responses(operation).into_iter().map(|(status, response)| {
         let schema = &content(response)["schema"];
         let body = if schema.is_null() { String::new() } else { kind(schema, name) };
         let mut headers: Vec<&str> = members(&response["headers"]).map(|(header, _)| header).collect();
-        headers.retain(|header| !common.contains(header));
+        headers.retain(|header| !COMMON.contains(header));
         headers.sort_unstable();
         [status.to_owned(), text(response, "description").to_owned(), body, headers.join(", ")]
     });
-    let headers = if common.is_empty() { "Headers" } else { "Additional headers" };
-    table(["Status", "Meaning", "Body", headers], rows)
+    table(["Status", "Meaning", "Body", "Headers"], rows)
 }
 
 /// Returns the table of a record's fields, or the kind of a record that has none.
@@ -65,7 +83,8 @@ fn fields(objects: &[&Value], name: NameRecord<'_>) -> String {
     table(["Field", "Type", "Meaning"], rows)
 }
 
-/// Returns which values a schema accepts, in words.
+/// Returns which values a schema accepts, in words. A regular expression is left to programs: the description beside it
+/// says the same.
 fn kind(schema: &Value, name: NameRecord<'_>) -> String {
     if let Some(reference) = schema["$ref"].as_str() {
         return name(reference.rsplit('/').next().unwrap_or_default());
@@ -89,7 +108,6 @@ fn kind(schema: &Value, name: NameRecord<'_>) -> String {
         } else {
             format!(", default {}", code(&plain(&schema["default"])))
         },
-        if schema["pattern"].is_null() { String::new() } else { format!(", {}", code(text(schema, "pattern"))) },
     ];
     parts.concat()
 }

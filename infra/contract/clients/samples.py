@@ -23,6 +23,8 @@ LANGUAGES = {
     "Rust": (RUST, "src/bin/{}.rs", [MADE / "rust/debug/{}"]),
     "Go": (GO, "{}/main.go", [GO / "built/{}"]),
 }
+# The host in the samples. A browser shows the page's own host in its place.
+HOST = "https://api.example.com"
 
 
 class Page(HTMLParser):
@@ -63,7 +65,7 @@ def write(service):
             folder, path, _ = LANGUAGES[language]
             file = folder / path.format(name(number))
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(sample + "\n")
+            file.write_text(sample.replace(HOST, service.base_url) + "\n")
     return [name(number) for number in range(len(page.operations))]
 
 
@@ -91,7 +93,7 @@ def check():
 
 def try_all(service, names):
     """Runs every sample. Each must be answered with a 200."""
-    own = ENVIRONMENT | {"BASE_URL": service.base_url, "API_KEY": service.new_key()}
+    own = ENVIRONMENT | {"API_KEY": service.new_key()}
     for language, (folder, path, command) in LANGUAGES.items():
         for sample in names:
             words = [str(word).format(sample) for word in command]

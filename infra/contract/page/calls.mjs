@@ -30,20 +30,22 @@ export function a_call_is_made_and_shown(browser) {
   return browser.onPage({}, async (page) => {
     const listings = form(page, "searchListings");
     await listings.getByLabel("API key").fill(API_KEY);
+    assert.equal(await listings.getByLabel("sort").inputValue(), "newest");
     await listings.getByLabel("max_price").fill("20.00");
     await listings.getByLabel("sort").selectOption("price_desc");
     const { response, status, answer } = await send(listings);
     assert.match(status, /^200 OK · \d+ of \d+ requests left in this minute$/);
     const address = `${BASE_URL}/v1/public/listings?max_price=20.00&sort=price_desc`;
     assert.equal(response.url(), address);
-    assert.ok(answer.includes(`curl --compressed -H "Authorization: Bearer $API_KEY" '${address}'`), answer);
+    const lines = ["curl --compressed", '-H "Authorization: Bearer $API_KEY"', `'${address}'`];
+    assert.ok(answer.includes(lines.join(" \\\n  ")), answer);
     assert.match(answer, /"items": \[\n {4}\{\n {6}"/);
     await listings.getByText("Headers").click();
     assert.match(await listings.locator(".answer").innerText(), /x-request-id: \S+/);
     await listings.evaluate((form) => form.scrollIntoView());
     await shot(page, "answer-desktop");
     await page.setViewportSize(PHONE);
-    await listings.getByRole("button").evaluate((button) => button.scrollIntoView());
+    await listings.getByRole("button", { name: "Send" }).evaluate((button) => button.scrollIntoView());
     await shot(page, "answer-phone");
   });
 }
@@ -115,10 +117,19 @@ export function the_key_is_kept_nowhere(browser) {
   });
 }
 
-/** Runs the samples of the languages that every machine with this check has. */
-export function samples_run(browser) {
-  return browser.onPage({ javaScriptEnabled: false }, async (page) => {
-    const env = { ...process.env, BASE_URL, API_KEY };
+/** Copies a block of code, and returns what the clipboard has then. */
+async function copied(block) {
+  await block.getByRole("button", { name: "Copy", exact: true }).click();
+  await block.getByRole("button", { name: "Copied" }).waitFor();
+  const said = block.page().locator(".unseen[role=status]");
+  assert.equal(await said.textContent(), "Copied");
+  return block.page().evaluate(() => navigator.clipboard.readText());
+}
+
+/** Copies and runs the samples of the languages that every machine with this check has, and those of the guide. */
+export function samples_run_as_they_are_copied(browser) {
+  return browser.onPage({ permissions: ["clipboard-read", "clipboard-write"] }, async (page) => {
+    const env = { ...process.env, API_KEY };
     const programs = {
       curl: (text) => run("bash", ["-c", text.replace("curl ", "curl --silent --show-error ")], { env }),
       Python: (text) => run(PYTHON, ["-c", text], { env }),
@@ -126,10 +137,16 @@ export function samples_run(browser) {
     };
     for (const operation of ["getMe", "searchCatalog", "searchListings", "getDescription"]) {
       for (const [language, program] of Object.entries(programs)) {
-        const sample = page.locator(`#operation-${operation} .samples details`, { hasText: language }).locator("pre");
-        const { stdout } = await program(await sample.textContent());
+        const samples = page.locator(`#operation-${operation} .samples`);
+        await samples.getByRole("tab", { name: language }).click();
+        const { stdout } = await program(await copied(samples.getByRole("tabpanel")));
         assert.match(stdout, /scopes|items|openapi/, `${operation} in ${language}`);
       }
     }
+    for (const sample of await page.locator("#quick-start .block").all()) {
+      const text = (await copied(sample)).replace(/^export .*/, "");
+      assert.match((await programs.curl(text)).stdout, /scopes|items/, text);
+    }
+    assert.ok(!(await page.locator("main").textContent()).includes("api.example.com"));
   });
 }
