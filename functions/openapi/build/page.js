@@ -23,8 +23,12 @@ function fillInHost({ dataset: { host } }) {
 // Copying: each block of code has a button, and one line for all of them tells a screen reader how it ended.
 
 const said = element("p", { role: "status", class: "unseen" });
+let reset = () => {};
+let timer;
 
 async function copy(pre, button) {
+  clearTimeout(timer);
+  reset();
   try {
     await navigator.clipboard.writeText(pre.textContent.trimEnd());
     button.textContent = "Copied";
@@ -34,10 +38,11 @@ async function copy(pre, button) {
     button.textContent = "Selected";
   }
   said.textContent = button.textContent;
-  setTimeout(() => {
+  reset = () => {
     button.textContent = "Copy";
     said.textContent = "";
-  }, 2000);
+  };
+  timer = setTimeout(reset, 2000);
 }
 
 function makeCopy(pre) {

@@ -126,6 +126,18 @@ async function copied(block) {
   return block.page().evaluate(() => navigator.clipboard.readText());
 }
 
+/** If the browser forbids copying, the block is selected, so that the reader's own command copies it. */
+export function what_cannot_be_copied_is_selected(browser) {
+  return browser.onPage({}, async (page) => {
+    await page.evaluate(() => (navigator.clipboard.writeText = () => Promise.reject(new Error("forbidden"))));
+    const sample = page.locator("#authentication .block").first();
+    await sample.getByRole("button", { name: "Copy" }).press("Enter");
+    await sample.getByRole("button", { name: "Selected" }).waitFor();
+    const selected = await page.evaluate(() => getSelection().toString());
+    assert.equal(selected.trim(), (await sample.locator("pre").textContent()).trim());
+  });
+}
+
 /** Copies and runs the samples of the languages that every machine with this check has, and those of the guide. */
 export function samples_run_as_they_are_copied(browser) {
   return browser.onPage({ permissions: ["clipboard-read", "clipboard-write"] }, async (page) => {
