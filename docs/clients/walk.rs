@@ -3,11 +3,12 @@
 //! `BASE_URL` and `API_KEY` are in the environment. Prints a line of JSON for the catalog, for one item with its prices,
 //! and for each round.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::error::Error;
 use std::time::{Duration, Instant};
 
-use reqwest::header::{ETAG, HeaderMap, IF_NONE_MATCH, RETRY_AFTER};
+use reqwest::Method;
+use reqwest::header::{HeaderMap, RETRY_AFTER};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
@@ -16,29 +17,24 @@ struct Client {
     http: reqwest::Client,
     base_url: String,
     api_key: String,
-    /// The tag and the body of each path.
-    copies: HashMap<String, (String, Value)>,
     /// When the budget has a request left.
     free_at: Instant,
 }
 
 impl Client {
-    /// Returns the body of a path, and the position in the log of the state that it shows.
-    async fn get(&mut self, path: &str) -> Result<(Value, Option<String>), Box<dyn Error>> {
+    /// Returns the body, or nothing for HEAD, and the position in the log of the state that it shows.
+    async fn ask(&mut self, method: Method, path: &str) -> Result<(Value, Option<String>), Box<dyn Error>> {
         for failures in 0..10 {
             sleep(self.free_at.saturating_duration_since(Instant::now())).await;
             // Without an answer, the status is 0.
-            let (status, headers, body) = self.send(path).await.unwrap_or_default();
+            let (status, headers, body) = self.send(&method, path).await.unwrap_or_default();
             if let Some(wait) = budget_returns(&headers) {
                 // A random time more, so that clients do not come together when the minute begins.
                 self.free_at = Instant::now() + wait + Duration::from_secs_f64(fastrand::f64());
             }
             if status == 200 {
-                let tag = text(&headers, ETAG.as_str()).unwrap_or_default();
-                self.copies.insert(path.to_owned(), (tag.to_owned(), serde_json::from_str(&body)?));
-            }
-            if let (200 | 304, Some((_, copy))) = (status, self.copies.get(path)) {
-                return Ok((copy.clone(), text(&headers, "x-log-position").map(str::to_owned)));
+                let body = if body.is_empty() { Value::Null } else { serde_json::from_str(&body)? };
+                return Ok((body, text(&headers, "x-log-position").map(str::to_owned)));
             }
             if (400..500).contains(&status) && status != 429 {
                 return Err(format!("{path}: {status} {body}").into());
@@ -51,11 +47,8 @@ impl Client {
         Err(format!("{path}: no answer").into())
     }
 
-    async fn send(&self, path: &str) -> Result<(u16, HeaderMap, String), reqwest::Error> {
-        let mut request = self.http.get(format!("{}{path}", self.base_url)).bearer_auth(&self.api_key);
-        if let Some((tag, _)) = self.copies.get(path) {
-            request = request.header(IF_NONE_MATCH, tag);
-        }
+    async fn send(&self, method: &Method, path: &str) -> Result<(u16, HeaderMap, String), reqwest::Error> {
+        let request = self.http.request(method.clone(), format!("{}{path}", self.base_url)).bearer_auth(&self.api_key);
         let response = request.timeout(Duration::from_secs(10)).send().await?;
         Ok((response.status().as_u16(), response.headers().clone(), response.text().await?))
     }
@@ -75,27 +68,51 @@ fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
 /// The records of a list by their ids.
 type Records = BTreeMap<String, Value>;
 
-/// Returns all records of a list, and the position of the one state that they show. If the state changes during the
-/// walk, it begins again. The third try goes on to the end, and has no position then.
-async fn walk(client: &mut Client, path: &str, size: u64) -> Result<(Records, Option<String>), Box<dyn Error>> {
-    let mut records = Records::new();
-    for is_last in [false, false, true] {
-        records.clear();
-        let (mut positions, mut page, mut total) = (HashSet::new(), 0, 1);
-        while page * size < total && (positions.len() < 2 || is_last) {
-            page += 1;
-            let (body, position) = client.get(&format!("{path}?page={page}&page_size={size}")).await?;
-            for record in body["items"].as_array().ok_or("no items")? {
-                records.insert(record["id"].as_str().ok_or("no id")?.to_owned(), record.clone());
-            }
-            positions.insert(position);
-            total = body["total"].as_u64().ok_or("no total")?;
+/// Returns the number and the size of the page that begins at this record or before, and reaches furthest. A page begins
+/// at a multiple of its size. So only a page of another size can begin within the one before.
+fn page_from(begin: u64, limit: u64) -> (u64, u64) {
+    let size = (1..=limit).max_by_key(|size| (begin / size + 1) * size).unwrap_or(limit);
+    (begin / size + 1, size)
+}
+
+/// Returns all records of a list, and the position of the state that they show, if they show one.
+///
+/// Finds every record that stays as it is during the walk: a page that has no record of those before may leave a gap.
+/// `read` counts the records of the list as it is asked for. By price, that begins at the last price.
+async fn walk(
+    client: &mut Client,
+    path: &str,
+    by_price: bool,
+    limit: u64,
+) -> Result<(Records, Option<String>), Box<dyn Error>> {
+    let (mut records, mut positions) = (Records::new(), HashSet::new());
+    let (mut price, mut read, mut overlap) = ("0.00".to_owned(), 0_u64, OVERLAP);
+    loop {
+        let (page, size) = page_from(read.saturating_sub(overlap), limit);
+        let order = if by_price { format!("&sort=price_asc&min_price={price}") } else { String::new() };
+        let (body, position) = client.ask(Method::GET, &format!("{path}?page={page}&page_size={size}{order}")).await?;
+        positions.insert(position);
+        let found = body["items"].as_array().ok_or("no items")?;
+        let known = |record: &Value| record["id"].as_str().is_some_and(|id| records.get(id) == Some(record));
+        if page > 1 && !found.iter().any(known) {
+            overlap *= 2; // Records before this page have gone. Others, not yet read, have taken their places.
+            continue;
         }
-        if positions.len() == 1 {
-            return Ok((records, positions.into_iter().next().flatten()));
+        for record in found {
+            records.insert(record["id"].as_str().ok_or("no id")?.to_owned(), record.clone());
+        }
+        (read, overlap) = ((page - 1) * size + u64::try_from(found.len())?, OVERLAP);
+        if read >= body["total"].as_u64().ok_or("no total")? {
+            let position = if positions.len() == 1 { positions.into_iter().next().flatten() } else { None };
+            return Ok((records, position));
+        }
+        let last =
+            found.last().and_then(|record| record["price_usd"].as_str()).filter(|last| by_price && *last != price);
+        if let Some(last) = last {
+            read = u64::try_from(found.iter().filter(|record| record["price_usd"] == last).count())?;
+            last.clone_into(&mut price);
         }
     }
-    Ok((records, None))
 }
 
 #[tokio::main(flavor = "current_thread")]
@@ -104,22 +121,22 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let (rounds, seconds): (u64, f64) = (number(1)?.parse()?, number(2)?.parse()?);
     let size = std::env::var("PAGE_SIZE").map_or(Ok(100), |size| size.parse())?;
     let [mut catalog, mut listings] = [client()?, client()?];
-    let (items, position) = walk(&mut catalog, "/v1/public/catalog", size).await?;
-    println!("{}", json!({"items": items.keys().collect::<Vec<_>>(), "one_state": position.is_some()}));
+    let (items, _) = walk(&mut catalog, "/v1/public/catalog", false, size).await?;
+    println!("{}", json!({"items": items.keys().collect::<Vec<_>>()}));
     if let Some(first) = items.keys().next() {
         // All variants with their prices take one request.
-        let (item, _) = catalog.get(&format!("/v1/public/items/{first}?include=prices")).await?;
+        let (item, _) = catalog.ask(Method::GET, &format!("/v1/public/items/{first}?include=prices")).await?;
         let variants = item["variants"].as_array().ok_or("no variants")?;
         println!("{}", json!({"priced": variants.iter().filter(|one| !one["prices"].is_null()).count()}));
     }
-    let (mut found, mut known) = walk(&mut listings, LISTINGS, size).await?;
+    let (mut found, mut known) = walk(&mut listings, LISTINGS, true, size).await?;
     for round in 0..rounds {
         if round > 0 {
             sleep(Duration::from_secs_f64(seconds)).await;
-            let (_, position) = listings.get(&format!("{LISTINGS}?page=1&page_size={size}")).await?;
+            let (_, position) = listings.ask(Method::HEAD, &format!("{LISTINGS}?page_size=1")).await?;
             // If nothing has changed, a round takes one request.
             if position != known {
-                (found, known) = walk(&mut listings, LISTINGS, size).await?;
+                (found, known) = walk(&mut listings, LISTINGS, true, size).await?;
             }
         }
         println!("{}", json!({"listings": found.keys().collect::<Vec<_>>()}));
@@ -128,6 +145,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
 }
 
 const LISTINGS: &str = "/v1/public/listings";
+/// How many records a page has in common with the one before, at least.
+const OVERLAP: u64 = 2;
 
 #[expect(clippy::disallowed_methods, reason = "unlike the tests, it goes through the proxy of its environment")]
 fn client() -> Result<Client, Box<dyn Error>> {
@@ -135,7 +154,6 @@ fn client() -> Result<Client, Box<dyn Error>> {
         http: reqwest::Client::new(),
         base_url: std::env::var("BASE_URL")?,
         api_key: std::env::var("API_KEY")?,
-        copies: HashMap::new(),
         free_at: Instant::now(),
     })
 }
