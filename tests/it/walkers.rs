@@ -1,19 +1,23 @@
-//! Runs the programs of the guide for client developers: they stay within their budget, outlast failures, and see one
-//! state.
+//! Runs the programs of the guide for client developers: they stay within their budget, outlast failures, and miss nothing
+//! that stays.
+
+use std::collections::BTreeSet;
+use std::future::pending;
 
 use admin::keys::NewKey;
 use common::scope::{Scope, Tier};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tests::{Fault, Proxy, RunningInstance, Stack, Walker, item, listing, marketplace, quote, sold_listing, uuid};
 use tokio::sync::watch;
 use uuid::Uuid;
 
-/// A program asks for two records at a time.
+/// A program asks for at most ten records at a time, and begins each page within the one before.
 const ITEMS: u32 = 24;
-const PAGES: usize = 12;
-const LIMIT: u32 = 10;
-/// The number of the request that begins the second round, after all pages, an item, and two pages of listings.
-const SECOND_ROUND: usize = PAGES + 1 + 2 + 1;
+const PAGES: usize = 4;
+const LIMIT: u32 = 3;
+/// The number of the request that begins the second round, after all pages, an item, and a page of listings.
+const SECOND_ROUND: usize = PAGES + 1 + 1 + 1;
 
 fn id(number: u32) -> String {
     format!("item-{number:02}")
@@ -30,12 +34,17 @@ fn priced(number: u32) -> Value {
 
 /// Fills a market, and returns a key with this limit.
 async fn market(limit: u32) -> (Stack, String) {
-    let stack = Stack::new().await;
+    let (stack, key) = empty_market(limit).await;
     let items: Vec<_> = (0..ITEMS).map(priced).collect();
     stack.feed(&items).await;
     let listings: Vec<_> = (1..=3).map(|number| listing(number, "5.00", "2026-11-20T10:00:00Z", 1)).collect();
     stack.feed(&listings).await;
     stack.feed(&[marketplace("one", true, 1), quote(uuid(1), "one", &["5.00"], "2026-11-20T11:00:00Z")]).await;
+    (stack, key)
+}
+
+async fn empty_market(limit: u32) -> (Stack, String) {
+    let stack = Stack::new().await;
     let key = NewKey {
         user_id: Uuid::new_v4().into(),
         name: None,
@@ -56,16 +65,16 @@ struct Holding {
 }
 
 impl Holding {
-    /// Puts the proxy in front of an API. It holds back the requests with these numbers. Those that it refuses do not
+    /// Puts the proxy in front of an API. It holds back all requests from this number on. Those that it refuses do not
     /// count.
-    async fn start(running: &RunningInstance, numbers: &'static [usize]) -> Self {
+    async fn start(running: &RunningInstance, first: usize) -> Self {
         let front = Proxy::start(&running.instance.base_url).await;
         let (wait, waiting) = watch::channel(0);
-        let (allowed, is_allowed) = watch::channel(0);
+        let (allowed, is_allowed) = watch::channel(first - 1);
         let mut forwarded = 0;
         front.plan(move |_| {
             let next = forwarded + 1;
-            if numbers.contains(&next) && *is_allowed.borrow() < next {
+            if *is_allowed.borrow() < next {
                 wait.send_replace(next);
                 return Fault::Refuse;
             }
@@ -75,24 +84,28 @@ impl Holding {
         Self { front, waiting, allowed }
     }
 
-    /// Waits until this request is held back, changes the market, and lets the request through.
-    async fn change_before(&mut self, number: usize, stack: &Stack, running: &RunningInstance, change: Value) {
+    /// Waits until the next request is held back, changes the market, and lets the request through.
+    async fn change(&mut self, stack: &Stack, running: &RunningInstance, changes: &[Value]) {
+        let number = *self.allowed.borrow() + 1;
         self.waiting.wait_for(|waiting| *waiting == number).await.unwrap();
-        stack.feed(&[change]).await;
+        stack.feed(changes).await;
         running.wait(2);
         self.allowed.send_replace(number);
     }
 
-    /// Returns how many answers there were, and how many of them were a 304.
-    fn answers(&self) -> (usize, usize) {
-        let statuses: Vec<_> = self.front.take_calls().into_iter().filter_map(|call| call.status).collect();
-        (statuses.len(), statuses.iter().filter(|status| **status == 304).count())
+    fn let_all_through(&self) {
+        self.allowed.send_replace(usize::MAX);
+    }
+
+    /// Returns how many requests were answered.
+    fn answers(&self) -> usize {
+        self.front.take_calls().into_iter().filter(|call| call.status.is_some()).count()
     }
 }
 
 fn all_items(lines: &[Value], count: u32) {
     let ids: Vec<_> = (0..count).map(id).collect();
-    assert_eq!(lines[0], json!({"items": ids, "one_state": true}));
+    assert_eq!(lines[0], json!({"items": ids}));
     assert_eq!(lines[1], json!({"priced": 1}));
 }
 
@@ -110,7 +123,7 @@ async fn a_program_waits_for_its_budget_and_is_never_refused() {
         let lines = walk.lines().await;
         all_items(&lines, ITEMS);
         // A request that is refused would be one more.
-        assert_eq!(front.take_calls().len(), PAGES + 1 + 2, "{walker:?}");
+        assert_eq!(front.take_calls().len(), PAGES + 1 + 1, "{walker:?}");
     }
 }
 
@@ -125,8 +138,8 @@ async fn a_program_outlasts_lost_answers_and_503() {
         front.plan(move |_| {
             requests += 1;
             match requests {
-                2 | 9 => Fault::Refuse,
-                5 => Fault::LoseAnswer,
+                2 | 6 => Fault::Refuse,
+                4 => Fault::LoseAnswer,
                 _ => Fault::None,
             }
         });
@@ -145,55 +158,100 @@ async fn a_program_outlasts_lost_answers_and_503() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_walk_begins_again_if_the_state_changes_and_a_quiet_round_takes_one_request() {
-    for walker in Walker::ALL {
-        let (stack, key) = market(1_000).await;
-        let running = stack.instance().await;
-        let mut holding = Holding::start(&running, &[3]).await;
-        let walk = walker.start(&holding.front.url, &key, 2);
-        holding.change_before(3, &stack, &running, priced(ITEMS)).await;
-        let lines = walk.lines().await;
-        all_items(&lines, ITEMS + 1);
-        assert_eq!(lines[2], lines[3]);
-        // Two pages of the old state and one of the new one, all 13 of it, an item, two pages of listings, and a quiet
-        // round. The page of the new state and that of the quiet round had not changed.
-        assert_eq!(holding.answers(), (2 + 1 + 13 + 1 + 2 + 1, 2), "{walker:?}");
-    }
+/// Items and listings that stay, and the changes around them.
+struct Churn {
+    /// What is there at first.
+    market: Vec<Value>,
+    /// What happens before each request but the first.
+    changes: Vec<Vec<Value>>,
+    items: BTreeSet<String>,
+    listings: BTreeSet<Uuid>,
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_walk_comes_to_an_end_if_the_state_changes_on_every_try() {
-    for walker in Walker::ALL {
-        let (stack, key) = market(1_000).await;
-        let running = stack.instance().await;
-        // The second page of each try.
-        let mut holding = Holding::start(&running, &[2, 4, 6]).await;
-        let walk = walker.start(&holding.front.url, &key, 1);
-        for (number, added) in [(2, ITEMS), (4, ITEMS + 1), (6, ITEMS + 2)] {
-            holding.change_before(number, &stack, &running, priced(added)).await;
+impl Churn {
+    /// Makes a market in which most listings have one price. Before each request, the first ones of both lists go, and
+    /// others come. `burst` tells how many go at once.
+    fn new(burst: u32) -> Self {
+        let price = |number| match number {
+            1 => "0.00",
+            2..10 => "1.00",
+            10..=90 => "5.00",
+            91 => "999999999999.99",
+            _ => "7.25",
+        };
+        // Each time is that of three listings, so that ids decide.
+        let time = |number: u32| format!("2026-11-20T10:{:02}:00Z", 59 - number / 3);
+        let listing = |number, version| listing(number, price(number), &time(number), version);
+        let removed = |number| json!({"type": "item", "id": id(number), "removed": true, "version": 2});
+        // These go, in the order in which the lists have them.
+        let (gone_items, gone_listings) = (1..31, 10..50);
+        let steps = gone_listings.clone().step_by(burst as usize);
+        let changes = steps.enumerate().map(|(step, first)| {
+            let step = u32::try_from(step).unwrap();
+            let mut changes: Vec<_> = (first..first + burst).map(|number| sold_listing(number, 2)).collect();
+            changes.retain(|sold| gone_listings.clone().any(|number| sold["id"] == json!(uuid(u128::from(number)))));
+            let items = (step * burst + 1..=(step + 1) * burst).filter(|number| gone_items.contains(number));
+            changes.extend(items.map(removed));
+            // A new listing and one that was listed long ago, at the price that most have. A new item.
+            let new = |number, at: &str| tests::listing(number, "5.00", at, 1);
+            changes.extend([new(200 + step, "2026-11-20T11:00:00Z"), new(300 + step, "2026-11-20T09:00:00Z")]);
+            changes.push(item(&format!("item-00-{step:02}"), "skin", Some("item-00"), 1));
+            changes
+        });
+        Self {
+            changes: changes.collect(),
+            market: (0..60).map(priced).chain((1..=95).map(|number| listing(number, 1))).collect(),
+            items: (0..60).filter(|number| !gone_items.contains(number)).map(id).collect(),
+            listings: (1..=95).filter(|number| !gone_listings.contains(number)).map(|n| uuid(n.into())).collect(),
         }
-        let lines = walk.lines().await;
-        let ids: Vec<_> = (0..ITEMS + 3).map(id).collect();
-        assert_eq!(lines[0], json!({"items": ids, "one_state": false}));
-        // Two tries of two pages, all 14 pages of the third, an item, and two pages of listings. No page is a 304,
-        // because the total is another one on each try.
-        assert_eq!(holding.answers(), (2 + 2 + 14 + 1 + 2, 0), "{walker:?}");
+    }
+}
+
+/// Returns which of these are not in a list of ids.
+fn missed<T: Ord + DeserializeOwned>(expected: &BTreeSet<T>, found: &Value) -> usize {
+    let found: BTreeSet<T> = serde_json::from_value(found.clone()).unwrap();
+    expected.difference(&found).count()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_walk_misses_nothing_that_stays() {
+    for (walker, burst) in Walker::ALL.into_iter().flat_map(|walker| [(walker, 1), (walker, 4)]) {
+        let churn = Churn::new(burst);
+        let (stack, key) = empty_market(1_000).await;
+        stack.feed(&churn.market).await;
+        let running = stack.instance().await;
+        let mut holding = Holding::start(&running, 2).await;
+        let url = holding.front.url.clone();
+        let changing = async {
+            for changes in &churn.changes {
+                holding.change(&stack, &running, changes).await;
+            }
+            holding.let_all_through();
+            pending().await
+        };
+        let lines = tokio::select! {
+            lines = walker.start(&url, &key, 1).lines() => lines,
+            () = changing => unreachable!(),
+        };
+        let (items, listings) = (&lines[0]["items"], &lines[2]["listings"]);
+        assert_eq!((missed(&churn.items, items), missed(&churn.listings, listings)), (0, 0), "{walker:?}, {burst}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_round_shows_what_has_changed_since_the_one_before() {
+async fn a_quiet_round_takes_one_request_and_another_shows_what_has_changed() {
     for walker in Walker::ALL {
         let (stack, key) = market(1_000).await;
         let running = stack.instance().await;
-        let mut holding = Holding::start(&running, &[SECOND_ROUND]).await;
-        let walk = walker.start(&holding.front.url, &key, 2);
-        holding.change_before(SECOND_ROUND, &stack, &running, sold_listing(2, 2)).await;
+        let mut holding = Holding::start(&running, SECOND_ROUND + 1).await;
+        let walk = walker.start(&holding.front.url, &key, 3);
+        holding.change(&stack, &running, &[sold_listing(2, 2)]).await;
+        holding.let_all_through();
         let lines = walk.lines().await;
-        assert_eq!(lines[2], json!({"listings": [uuid(1), uuid(2), uuid(3)]}));
-        assert_eq!(lines[3], json!({"listings": [uuid(1), uuid(3)]}));
-        // The new state has one page. The walk asks for it again.
-        assert_eq!(holding.answers(), (SECOND_ROUND + 1, 1), "{walker:?}");
+        all_items(&lines, ITEMS);
+        let before = json!({"listings": [uuid(1), uuid(2), uuid(3)]});
+        assert_eq!(lines[2..], [before.clone(), before, json!({"listings": [uuid(1), uuid(3)]})]);
+        // The third round asks what has changed, and walks again.
+        assert_eq!(holding.answers(), SECOND_ROUND + 2, "{walker:?}");
     }
 }

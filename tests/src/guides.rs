@@ -181,7 +181,7 @@ impl SignatureValidity {
 
 const TYPESCRIPT_LIBRARY: &str = "tsx@4.23.15";
 /// The records of a page, so that few records make many pages.
-const PAGE_SIZE: &str = "2";
+const PAGE_SIZE: &str = "10";
 
 /// A language whose program walks the catalog and follows the listings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
