@@ -15,7 +15,9 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 PAGE_SIZE = int(os.environ.get("PAGE_SIZE", "100"))
+# region: plain
 OVERLAP = 2  # how many records a page has in common with the one before, at least
+# endregion
 
 
 class Client:
@@ -57,6 +59,7 @@ class Client:
             return 0, {}, b""
 
 
+# region: plain
 def page_from(begin):
     """Returns the number and the size of the page that begins at this record or before, and reaches furthest.
 
@@ -89,6 +92,7 @@ def walk(client, path, by_price=False):
         if by_price and found[-1]["price_usd"] != price:
             price = found[-1]["price_usd"]
             read = sum(record["price_usd"] == price for record in found)
+# endregion
 
 
 def follow(client, path, rounds, seconds):

@@ -11,7 +11,9 @@ import json
 import os
 import sys
 
+# region: library
 from standardwebhooks import Webhook, WebhookVerificationError
+# endregion
 
 
 # region: plain
@@ -22,6 +24,7 @@ def is_genuine(secret: str, body: bytes, signature: str) -> bool:
 # endregion
 
 
+# region: library
 def is_genuine_and_recent(secret: str, body: bytes, headers) -> bool:
     """`headers` is anything like a dict of names and values."""
     verifier = Webhook(secret)
@@ -30,6 +33,7 @@ def is_genuine_and_recent(secret: str, body: bytes, headers) -> bool:
     except (WebhookVerificationError, ValueError):  # ValueError: a malformed header or body
         return False
     return True
+# endregion
 
 
 def main() -> None:

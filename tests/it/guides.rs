@@ -28,22 +28,27 @@ fn read(path: &str) -> String {
 }
 
 /// Returns the parts of a program that its guide shows, joined by an empty line: what stands between the remarks
-/// `region: plain` and `endregion`.
-fn shown_part(program: &str) -> String {
-    let regions = program.split("region: plain\n").skip(1);
+/// `region: …`, with this name, and `endregion`.
+fn shown_part(program: &str, name: &str) -> String {
+    let start = format!("region: {name}\n");
+    let regions = program.split(start.as_str()).skip(1);
     let parts = regions.map(|rest| rest.split_once("endregion").unwrap().0.trim_end_matches(['/', '#', ' ']));
     parts.map(|part| part.trim_matches('\n')).collect::<Vec<_>>().join("\n\n")
 }
 
 #[test]
-fn the_receivers_guides_code_is_that_of_its_programs() {
-    let guide = read("webhooks.md");
-    for (program, language) in
-        [("verify.py", "python"), ("verify.mjs", "js"), ("verify.go", "go"), ("verify.rs", "rust")]
-    {
-        let blocks: Vec<_> = guide.split(&format!("```{language}\n")).skip(1).collect();
-        let [block] = blocks[..] else { panic!("not one block of {language}") };
-        assert_eq!(block.split_once("\n```").unwrap().0, shown_part(&read(&format!("webhooks/{program}"))));
+fn the_guides_code_is_that_of_their_programs() {
+    for (guide, program, language, shown) in [
+        ("webhooks.md", "webhooks/verify.py", "python", &["plain", "library"][..]),
+        ("webhooks.md", "webhooks/verify.mjs", "js", &["plain"]),
+        ("webhooks.md", "webhooks/verify.go", "go", &["plain"]),
+        ("webhooks.md", "webhooks/verify.rs", "rust", &["plain"]),
+        ("clients.md", "clients/walk.py", "python", &["plain"]),
+    ] {
+        let (guide, program) = (read(guide), read(program));
+        let blocks = guide.split(&format!("```{language}\n")).skip(1);
+        let blocks: Vec<_> = blocks.map(|rest| rest.split_once("\n```").unwrap().0).collect();
+        assert_eq!(blocks, shown.iter().map(|name| shown_part(&program, name)).collect::<Vec<_>>());
     }
 }
 

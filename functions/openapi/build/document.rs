@@ -28,6 +28,14 @@ impl Document {
         Ok(Self { root })
     }
 
+    /// Adds a page of Markdown to the guide. Its title becomes that of a chapter, and its headings stand below.
+    pub(crate) fn add_chapter(&mut self, page: &str) {
+        let chapter = format!("\n\n#{}", page.trim().replace("\n##", "\n###"));
+        if let Value::String(guide) = &mut self.root["info"]["description"] {
+            *guide += &chapter;
+        }
+    }
+
     pub(crate) fn root(&self) -> &Value {
         &self.root
     }

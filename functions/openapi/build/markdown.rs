@@ -2,7 +2,7 @@
 
 use yaml_serde::Value;
 
-use super::document::{Document, content, text};
+use super::document::{Chapter, Document, content, text};
 use super::samples::{Call, curl};
 use super::tables;
 
@@ -59,19 +59,30 @@ fn block(language: &str, text: &str) -> String {
 
 /// Renders the list of what programs may fetch, in the form that llmstxt.org describes.
 pub(crate) fn index(document: &Document) -> String {
-    let introduction = document.introduction().replace('\n', " ");
-    let operations = document.operations().map(|(path, operation)| {
-        let summary = text(operation, "summary");
-        let anchor = summary.to_ascii_lowercase().replace(' ', "-");
-        format!("- [{summary}](/docs.md#{anchor}): `GET {path}`\n")
+    let introduction = document.introduction().replace('
+', " ");
+    let chapters = document.chapters().filter_map(|Chapter { title, text }| {
+        let (first, _) = text.split_once('.')?;
+        Some(format!("- {}: {}
+", link(title), first.replace('
+', " ")))
     });
+    let operations = document
+        .operations()
+        .map(|(path, operation)| format!("- {}: `GET {path}`\n", link(text(operation, "summary"))));
     format!(
         "# {}\n\n> {introduction}\n\nAll paths are on the host that serves this text. Requests need an API key in \
          `Authorization: Bearer`, except for the documents below.\n\n## Docs\n\n- [Guide and reference](/docs.md): the \
          guide, and every operation, event and record, as Markdown\n- [OpenAPI 3.1 description](/v1/openapi.json): the \
          same for generators of clients\n- [Docs page](/docs): the same for people, who can send calls on it\n\n## \
-         Operations\n\n{}",
+         Guide\n\n{}\n## Operations\n\n{}",
         document.title(),
+        chapters.collect::<String>(),
         operations.collect::<String>(),
     )
+}
+
+/// Returns a link to a heading of the Markdown.
+fn link(heading: &str) -> String {
+    format!("[{heading}](/docs.md#{})", heading.to_ascii_lowercase().replace(' ', "-"))
 }

@@ -286,7 +286,7 @@ fn operation_anchor(operation: &Value) -> String {
 }
 
 /// Returns an anchor: the kind of section, and a name in lower case with `-` for everything but ASCII letters and digits.
-fn anchor(kind: &str, name: &str) -> String {
+pub(crate) fn anchor(kind: &str, name: &str) -> String {
     let name = name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' });
     kind.chars().chain(name).collect()
 }

@@ -36,7 +36,7 @@ pub(crate) fn render(markdown: &str) -> Markup {
         }
     });
     let mut markup = String::new();
-    push_html(&mut markup, events);
+    push_html(&mut markup, anchored(events.collect()).into_iter());
     PreEscaped(markup)
 }
 
@@ -44,4 +44,18 @@ pub(crate) fn render(markdown: &str) -> Markup {
 fn cell(column: Option<&String>) -> String {
     let column = html! { (column.map_or("", String::as_str)) };
     format!("<td data-label=\"{}\">", column.into_string())
+}
+
+/// Gives each heading the anchor that it has in Markdown.
+fn anchored(mut events: Vec<Event<'_>>) -> Vec<Event<'_>> {
+    let mut anchor = String::new();
+    for event in events.iter_mut().rev() {
+        match event {
+            Event::End(TagEnd::Heading(_)) => anchor.clear(),
+            Event::Text(text) | Event::Code(text) => anchor.insert_str(0, text),
+            Event::Start(Tag::Heading { id, .. }) => *id = Some(super::page::anchor("", &anchor).into()),
+            _ => {}
+        }
+    }
+    events
 }

@@ -53,6 +53,9 @@ fn every_link_leads_somewhere_and_no_anchor_is_double() {
     let links = between(PAGE, "href=\"#", '"');
     assert!(links.is_subset(&anchors), "{:?}", links.difference(&anchors));
     assert!(links.len() > 40, "{}", links.len());
+    let others = between(PAGE, "<a href=\"", '"').into_iter().filter(|link| !link.starts_with('#'));
+    let lost: Vec<_> = others.filter(|link| !link.starts_with("https://") && !PUBLIC.contains(link)).collect();
+    assert_eq!(lost, [""; 0]);
 }
 
 #[test]
