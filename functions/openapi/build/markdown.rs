@@ -59,13 +59,10 @@ fn block(language: &str, text: &str) -> String {
 
 /// Renders the list of what programs may fetch, in the form that llmstxt.org describes.
 pub(crate) fn index(document: &Document) -> String {
-    let introduction = document.introduction().replace('
-', " ");
+    let introduction = document.introduction().replace('\n', " ");
     let chapters = document.chapters().filter_map(|Chapter { title, text }| {
-        let (first, _) = text.split_once('.')?;
-        Some(format!("- {}: {}
-", link(title), first.replace('
-', " ")))
+        let (first, _) = text.split_once(['.', ':'])?;
+        Some(format!("- {}: {}\n", link(title), first.replace('\n', " ")))
     });
     let operations = document
         .operations()
