@@ -227,8 +227,8 @@ async fn a_webhook_whose_message_was_dead_twice_is_delivered_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_said_clearly_is_wrong_usage() {
-    let operator = Operator::of("http://127.0.0.1:9");
-    let id = uuid(1);
+    let stack = Stack::new().await;
+    let (operator, id) = (Operator::of(&stack.aws.endpoint_url), uuid(1));
     for line in [
         "resend".to_owned(),
         "delete".to_owned(),

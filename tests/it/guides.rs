@@ -46,7 +46,8 @@ fn the_guides_code_is_that_of_their_programs() {
         ("clients.md", "clients/walk.py", "python", &["plain"]),
     ] {
         let (guide, program) = (read(guide), read(program));
-        let blocks = guide.split(&format!("```{language}\n")).skip(1);
+        let fence = format!("```{language}\n");
+        let blocks = guide.split(fence.as_str()).skip(1);
         let blocks: Vec<_> = blocks.map(|rest| rest.split_once("\n```").unwrap().0).collect();
         assert_eq!(blocks, shown.iter().map(|name| shown_part(&program, name)).collect::<Vec<_>>());
     }

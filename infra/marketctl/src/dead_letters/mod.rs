@@ -104,7 +104,7 @@ async fn resend(options: ResendLetters, session: &Session, output: Output) -> Re
     let mended = file.map(|source| mended(&source)).transpose()?;
     if let Some(Err(reason)) = mended.as_ref().map(|body| destination(LetterQueue::Feed, body, now)) {
         let hint = "Nothing was sent. Correct the message, and try again.";
-        return Err(CommandFailure::invalid("file", &format!("the message would be refused: {reason}"), hint));
+        return Err(CommandFailure::new(format!("the message of --file would be refused: {reason}"), hint));
     }
     let outlets = outlets(session, which.queue).await?;
     let teller = Teller::begin(session, "dead_letters.resend").await;

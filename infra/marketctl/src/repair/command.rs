@@ -1,4 +1,4 @@
-//! `marketctl repair`: its options, its progress on the terminal, and why it fails.
+//! `marketctl repair`: its options, and why it fails.
 
 use std::sync::Arc;
 
@@ -6,10 +6,11 @@ use accounts::Accounts;
 use admin::keys::KeyAdmin;
 use common::resources::Table;
 use market::Market;
-use terminal::{Bar, Output, count};
+use terminal::Output;
 use webhooks::store::WebhookStore;
 
-use super::mode::{Mode, Progress, RepairError};
+use super::mode::{Mode, RepairError};
+use super::progress::RepairProgress;
 use super::report::Report;
 use super::rows::Keys;
 use super::versions::{ResetReport, Versioned};
@@ -24,8 +25,6 @@ pub(crate) const REPAIR: &str = "repair";
 const KIND_HINT: &str =
     "The kind is the type of a message, and the id is that in its messages; for a balance it is the account's.";
 const LEFT_HINT: &str = "Nothing was written. Stop all writers, then run it without --dry-run.";
-const BAR_TEMPLATE: &str = "{bar:32} {human_pos} of {human_len} {msg}, {eta} left";
-const SPINNER_TEMPLATE: &str = "{spinner} {msg}";
 
 pub(crate) async fn run(options: RepairOptions, session: &Session, output: Output) -> Result<(), CommandFailure> {
     let RepairOptions { dry_run, restored, table, unreadable, reset_version } = options;
@@ -124,46 +123,5 @@ impl From<RepairError> for CommandFailure {
             }
         };
         Self::new(format!("the repair ended early: {error}"), hint)
-    }
-}
-
-/// Shows how far a repair is, on standard error, if that is a terminal.
-pub(crate) struct RepairProgress {
-    bar: Bar,
-}
-
-impl RepairProgress {
-    pub(crate) fn start() -> Self {
-        Self { bar: Bar::spinner(SPINNER_TEMPLATE) }
-    }
-
-    pub(crate) fn show(&self, progress: Progress) {
-        match progress {
-            Progress::Comparing(stream) => self.spin(format!("comparing {stream} with its entities")),
-            Progress::Writing(stream) => self.spin(format!("writing the base of {stream}")),
-            Progress::Scanning { rows, of } => self.show_rows(rows, of, "rows of accounts"),
-            Progress::Users { done, of } => self.fill(done, of, "users"),
-            Progress::Keys { keys } => self.spin(format!("{} keys", count(keys))),
-            Progress::Endpoints { endpoints } => self.spin(format!("{} webhook endpoints", count(endpoints))),
-        }
-    }
-
-    /// Shows how many rows were read, and about how many there are if that is known.
-    pub(crate) fn show_rows(&self, rows: u64, of: Option<u64>, what: &'static str) {
-        match of {
-            None => self.spin(format!("{} {what}", count(rows))),
-            Some(of) => self.fill(rows, of.max(rows), what),
-        }
-    }
-
-    fn spin(&self, message: String) {
-        self.bar.set_template(SPINNER_TEMPLATE);
-        self.bar.set_message(message);
-    }
-
-    fn fill(&self, done: u64, of: u64, what: &'static str) {
-        self.bar.set_template(BAR_TEMPLATE);
-        self.bar.show(done, of);
-        self.bar.set_message(what);
     }
 }

@@ -6,6 +6,7 @@
 
 pub(crate) mod command;
 mod mode;
+pub(crate) mod progress;
 mod report;
 mod rows;
 mod streams;

@@ -9,7 +9,7 @@ use terminal::{Output, second, table};
 use thiserror::Error;
 use webhooks::store::{RowKind, UnreadableRow};
 
-use super::command::RepairProgress;
+use super::progress::RepairProgress;
 use crate::failure::CommandFailure;
 
 /// The result of a repair.

@@ -26,7 +26,8 @@ use crate::audit;
 use crate::cli::RestoreOptions;
 use crate::confirm::Confirmation;
 use crate::failure::{CommandFailure, with_remedy};
-use crate::repair::command::{REPAIR, RepairProgress};
+use crate::repair::command::REPAIR;
+use crate::repair::progress::RepairProgress;
 use crate::repair::{Mode, Repair};
 use crate::session::Session;
 

@@ -21,7 +21,7 @@ use crate::audit::{Asked, Audit};
 use crate::cli::{AddEndpoint, ResendOptions, UpdateEndpoint, WebhookCommand};
 use crate::confirm::Confirmation;
 use crate::failure::{CommandFailure, none_left_out};
-use crate::repair::command::RepairProgress;
+use crate::repair::progress::RepairProgress;
 use crate::session::Session;
 
 /// What to do if the URL is refused because it leads to this machine.

@@ -12,7 +12,7 @@ use webhooks::delivery::MAX_ROUNDS;
 
 use crate::failure::{CommandFailure, none_left_out, shortened};
 use crate::interrupt::Interrupt;
-use crate::repair::command::RepairProgress;
+use crate::repair::progress::RepairProgress;
 
 /// What was found, and what became of it.
 #[derive(Debug, Serialize)]
