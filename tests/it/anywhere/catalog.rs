@@ -36,23 +36,28 @@ async fn search_and_kind_narrow_it() {
             named("b", &skin, "AWP | Redline"),
             named("c", &sticker, "Redline Ä"),
             named("d", &skin, "Dragon 龍王 ™"),
+            named("e", &sticker, "Straße cafe\u{301}"),
         ])
         .await;
     let key = target.full_key().await;
     for (query, expected) in [
-        (format!("q={word}"), vec!["a", "b", "d", "c"]),
+        (format!("q={word}"), vec!["a", "b", "d", "c", "e"]),
         (format!("q=REDLINE%20{word}"), vec!["a", "b"]),
         (format!("q=redline&kind={skin}"), vec!["a", "b"]),
         (format!("q=REDLINE&kind={sticker}"), vec!["c"]),
         (format!("q=ak-47%20|%20&kind={skin}"), vec!["a"]),
         (format!("q=ak-47+|+&kind={skin}"), vec!["a"]),
         (format!("q=%C3%A4%20{word}"), vec!["c"]),
+        (format!("q=A%CC%88%20{word}"), vec!["c"]),
+        (format!("q=redline%20a&kind={sticker}"), vec![]),
+        (format!("q=STRASSE%20CAF%C3%89%20{word}"), vec!["e"]),
+        (format!("q=stra%C3%9Fe%20cafe%CC%81%20{word}"), vec!["e"]),
         (format!("q=%E9%BE%8D%E7%8E%8B&kind={skin}"), vec!["d"]),
         (format!("q=%E2%84%A2+{}", word.to_uppercase()), vec!["d"]),
         (format!("q=%20redline%20{word}"), vec!["a", "b"]),
         (format!("q=%25&kind={skin}"), vec![]),
         (format!("q=*&kind={skin}"), vec![]),
-        (format!("kind={sticker}"), vec!["c"]),
+        (format!("kind={sticker}"), vec!["c", "e"]),
         (format!("kind={word}"), vec![]),
     ] {
         let reply = target.client.get(&key, &format!("/v1/public/catalog?{query}")).await;

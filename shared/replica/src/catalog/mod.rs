@@ -1,4 +1,4 @@
-//! The catalog replica: items in order of name, with their case-folded names side by side for searching.
+//! The catalog replica: items in order of name, with their folded names side by side for searching.
 //!
 //! Names are sorted, so each shares a long beginning with the name before. A block keeps only the rest of each name,
 //! and before it the last seven bytes of the shared beginning. If a name contains the needle, there are two cases.
@@ -17,6 +17,7 @@
 //! counts from its [`block`]s.
 
 mod block;
+mod folding;
 mod grams;
 mod names;
 mod rows;
@@ -36,9 +37,9 @@ use block::Searches;
 use common::ids::ItemId;
 use common::paging::Paging;
 use common::records::PublicItem;
+use folding::push_folded;
 use market::Change;
 use names::Needle;
-use names::push_folded;
 
 /// The most blocks that are sampled to learn which bytes are rare in names.
 const MAX_SAMPLED_BLOCKS: usize = 1_000;
@@ -46,7 +47,7 @@ const MAX_SAMPLED_BLOCKS: usize = 1_000;
 /// A query of the catalog (specification 4.5).
 #[derive(Clone, Debug, Default)]
 pub struct CatalogQuery {
-    /// Only items whose name contains this text, in any case. An empty text asks for all items.
+    /// Only items whose name contains this text, both folded. An empty text asks for all items.
     pub q: String,
     /// Only items of this kind.
     pub kind: Option<String>,
