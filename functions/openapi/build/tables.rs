@@ -58,8 +58,8 @@ pub(crate) fn responses(document: &Document, operation: &Value, name: NameRecord
 pub(crate) fn record(document: &Document, schema: &Value, name: NameRecord<'_>) -> String {
     let parts: Vec<&Value> = list(&schema["allOf"]).map(|part| document.followed(part)).collect();
     match (parts.is_empty(), schema["properties"].is_null()) {
-        (false, _) => fields(&parts, name),
-        (true, false) => fields(&[schema], name),
+        (false, _) => fields(&parts, "", name),
+        (true, false) => fields(&[schema], "", name),
         (true, true) => kind(schema, name) + "\n",
     }
 }
@@ -67,15 +67,16 @@ pub(crate) fn record(document: &Document, schema: &Value, name: NameRecord<'_>) 
 /// Returns the table of the fields of an event's data.
 pub(crate) fn data(document: &Document, delivery: &Value, name: NameRecord<'_>) -> String {
     let envelope = document.followed(&content(&delivery["requestBody"])["schema"]);
-    fields(&[document.followed(&envelope["properties"]["data"])], name)
+    fields(&[document.followed(&envelope["properties"]["data"])], " May be absent.", name)
 }
 
-fn fields(objects: &[&Value], name: NameRecord<'_>) -> String {
+/// Returns a table of fields. `optional` is said of those that are not required. Responses have these nevertheless.
+fn fields(objects: &[&Value], optional: &str, name: NameRecord<'_>) -> String {
     let all = objects
         .iter()
         .flat_map(|object| members(&object["properties"]).map(|(field, schema)| (*object, field, schema)));
     let rows = all.map(|(object, field, schema)| {
-        let absent = if list(&object["required"]).any(|required| required == field) { "" } else { " May be absent." };
+        let absent = if list(&object["required"]).any(|required| required == field) { "" } else { optional };
         // Of what may be null, the text stands beside the reference.
         let described = list(&schema["oneOf"]).next().unwrap_or(schema);
         [code(field), kind(schema, name), format!("{}{absent}", text(described, "description"))]

@@ -46,7 +46,7 @@ def call_every_endpoint(client: AuthenticatedClient) -> None:
     listings = search_listings.sync(client=client, sort=SearchListingsSort.PRICE_ASC, page_size=1)
     assert isinstance(listings, PagedPublicListing)
     listing = listings.items[0]
-    assert listing.item_id is not None and listing.variant_id is not None
+    assert listing.item_id and listing.variant_id
     item = get_item.sync(listing.item_id, client=client)
     assert isinstance(item, PublicItemDetail)
     assert listing.variant_id in [variant.variant_id for variant in item.variants]
