@@ -1,12 +1,13 @@
 //! What web pages and other programs of the machine can do to the local stack's ports: nothing that their user did not ask
 //! for.
 
+use std::convert::identity;
 use std::fs;
 
 use http::StatusCode;
 use local::aws::AwsSide;
 use local::server::{Server, plain};
-use tests::{Client, Stack};
+use tests::{Client, RunningInstance, Stack};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -82,7 +83,7 @@ const SENDERS: [(&[(&str, &str)], u16); 10] = [
 #[tokio::test(flavor = "multi_thread")]
 async fn a_port_of_all_addresses_knows_the_pages_of_this_machine_from_those_of_others() {
     let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
-    let server = Server::start_for_this_machine(listener, async |_| plain(StatusCode::OK, "")).unwrap();
+    let server = Server::start_for_this_machine(listener, identity, async |_| plain(StatusCode::OK, "")).unwrap();
     let client = Client::new(&format!("http://127.0.0.1:{}", server.address.port()));
     for (host, origin, status) in [
         ("192.168.1.7:8080", "http://192.168.1.7:8080", 200),
@@ -108,5 +109,41 @@ async fn both_ports_refuse_the_pages_of_other_sites() {
         let reply = Client::new(&stack.aws.endpoint_url).post("/", &[headers, &tables].concat(), "{}").await;
         assert_eq!(reply.status, status, "the AWS side, {headers:?}");
         assert!(!reply.headers.contains_key("access-control-allow-origin"), "the AWS side, {headers:?}");
+    }
+}
+
+/// Sends bytes on a connection of their own. Returns what comes back, until it ends with a message in JSON.
+async fn exchange(running: &RunningInstance, bytes: &[u8]) -> String {
+    let mut connection = TcpStream::connect(running.instance.base_url.trim_start_matches("http://")).await.unwrap();
+    connection.write_all(bytes).await.unwrap();
+    let mut answer = Vec::new();
+    while !answer.ends_with(b"\"}") {
+        assert_ne!(connection.read_buf(&mut answer).await.unwrap(), 0, "{}", String::from_utf8_lossy(&answer));
+    }
+    String::from_utf8(answer).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_request_gets_an_answer_in_the_form_of_the_gateway() {
+    let running = Stack::new().await.instance().await;
+    let get = |path: &[u8], headers: &str| {
+        [b"GET ".as_slice(), path, b" HTTP/1.1\r\nhost: localhost\r\n", headers.as_bytes(), b"\r\n"].concat()
+    };
+    let overlong = format!("/v1/public/catalog?q={}", "a".repeat(70_000));
+    for (request, status, text) in [
+        (get(b"/v1/public/items/\xff", ""), "400 Bad Request", "Bad Request"),
+        (get(overlong.as_bytes(), ""), "414 URI Too Long", "URI Too Long"),
+        (
+            get(b"/docs", &"a: b\r\n".repeat(200)),
+            "431 Request Header Fields Too Large",
+            "Request Header Fields Too Large",
+        ),
+    ] {
+        let body = format!(r#"{{"message":"{text}"}}"#);
+        let answer = exchange(&running, &request).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}\r\n")), "{answer}");
+        assert!(answer.contains("\r\ncontent-type: application/json\r\n"), "{answer}");
+        assert!(answer.contains(&format!("\r\ncontent-length: {}\r\n", body.len())), "{answer}");
+        assert!(answer.ends_with(&format!("\r\n\r\n{body}")), "{answer}");
     }
 }

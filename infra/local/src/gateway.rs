@@ -16,6 +16,7 @@ use tokio::net::TcpListener;
 use uuid::Uuid;
 
 use crate::inbox::Inbox;
+use crate::malformed::{Explained, message};
 use crate::server::{Body, Server, full, plain};
 use crate::switches::{Switches, Trigger};
 
@@ -28,7 +29,7 @@ pub fn serve(listener: TcpListener, functions: Functions, switches: Switches, in
         return Err(io::Error::other(format!("no function {} for {}", route.function, route.path)));
     }
     let parts = Arc::new((functions, switches, inbox));
-    Server::start_for_this_machine(listener, move |request| {
+    Server::start_for_this_machine(listener, Explained::new, move |request| {
         let parts = Arc::clone(&parts);
         async move {
             let (functions, switches, inbox) = &*parts;
@@ -120,8 +121,8 @@ fn convert(response: LambdaResponse) -> Response<Body> {
 }
 
 /// An answer that the gateway gives by itself, in API Gateway's form.
-fn failure(status: StatusCode, message: &str) -> Response<Body> {
-    let mut response = plain(status, &format!(r#"{{"message":"{message}"}}"#));
+fn failure(status: StatusCode, text: &str) -> Response<Body> {
+    let mut response = plain(status, &message(text));
     response.headers_mut().insert(http::header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }

@@ -7,6 +7,7 @@ pub mod gateway;
 pub mod host;
 pub mod inbox;
 pub mod instance;
+mod malformed;
 pub mod meter;
 pub mod seed;
 pub mod server;

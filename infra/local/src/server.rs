@@ -1,7 +1,7 @@
 //! A small HTTP/1.1 server, shared by the gateway and the AWS side, and the simplest answers. Every request to one of our
 //! ports arrives in `serve_connection`.
 
-use std::convert::Infallible;
+use std::convert::{Infallible, identity};
 use std::future::Future;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -17,7 +17,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
 
 /// A response body of any origin.
@@ -49,17 +49,20 @@ impl Server {
         Fut: Future<Output = Response<Body>> + Send + 'static,
     {
         let address = listener.local_addr()?;
-        Ok(Self { address, _accepting: BackgroundTask::start(accept(listener, answer)) })
+        Ok(Self { address, _accepting: BackgroundTask::start(accept(listener, identity, answer)) })
     }
 
-    /// Does what [`start`](Self::start) does, but refuses what a web page of another site has sent.
-    pub fn start_for_this_machine<F, Fut>(listener: TcpListener, answer: F) -> io::Result<Self>
+    /// Does what [`start`](Self::start) does, but refuses what a web page of another site has sent. `wrap` sees all that
+    /// is read and written.
+    pub fn start_for_this_machine<W, S, F, Fut>(listener: TcpListener, wrap: W, answer: F) -> io::Result<Self>
     where
+        W: Fn(TcpStream) -> S + Send + 'static,
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
         F: Fn(Request<Incoming>) -> Fut + Clone + Send + Sync + 'static,
         Fut: Future<Output = Response<Body>> + Send + 'static,
     {
         let address = listener.local_addr()?;
-        Self::start(listener, move |request| {
+        let answer = move |request| {
             let answer = refusal(&request, address.ip()).ok_or_else(|| answer(request));
             async move {
                 match answer {
@@ -67,7 +70,8 @@ impl Server {
                     Err(answer) => answer.await,
                 }
             }
-        })
+        };
+        Ok(Self { address, _accepting: BackgroundTask::start(accept(listener, wrap, answer)) })
     }
 
     /// Returns the base URL.
@@ -88,8 +92,10 @@ impl Drop for BackgroundTask {
     }
 }
 
-async fn accept<F, Fut>(listener: TcpListener, answer: F)
+async fn accept<W, S, F, Fut>(listener: TcpListener, wrap: W, answer: F)
 where
+    W: Fn(TcpStream) -> S,
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     F: Fn(Request<Incoming>) -> Fut + Clone + Send + Sync + 'static,
     Fut: Future<Output = Response<Body>> + Send + 'static,
 {
@@ -105,7 +111,7 @@ where
         };
         // Small answers are sent without delay.
         let _ = stream.set_nodelay(true);
-        connections.spawn(serve_connection(stream, answer.clone()));
+        connections.spawn(serve_connection(wrap(stream), answer.clone()));
         while connections.try_join_next().is_some() {}
     }
 }

@@ -11,6 +11,7 @@ mod s3;
 mod services;
 pub mod setup;
 
+use std::convert::identity;
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -52,7 +53,7 @@ impl AwsSide {
         let services = Services::open(listener.local_addr()?, database.clone(), data).await?;
         let services = Arc::new(services);
         let answering = Arc::clone(&services);
-        let server = Server::start_for_this_machine(listener, move |request| {
+        let server = Server::start_for_this_machine(listener, identity, move |request| {
             let services = Arc::clone(&answering);
             async move { services.answer(request).await }
         })?;

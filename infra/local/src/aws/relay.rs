@@ -1,5 +1,6 @@
 //! A relay that delays the DynamoDB calls to a foreign AWS endpoint, for an instance without an AWS side of its own.
 
+use std::convert::identity;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -27,7 +28,7 @@ impl Relay {
         let client = Client::builder(TokioExecutor::new()).build(connector);
         let upstream = upstream.trim_end_matches('/').to_owned();
         let listener = Server::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;
-        let server = Server::start_for_this_machine(listener, move |request: Request<Incoming>| {
+        let server = Server::start_for_this_machine(listener, identity, move |request: Request<Incoming>| {
             let (client, upstream) = (client.clone(), upstream.clone());
             async move {
                 if header(&request, "x-amz-target").starts_with("DynamoDB") {
