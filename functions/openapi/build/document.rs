@@ -2,6 +2,8 @@
 
 use yaml_serde::{Error, Mapping, Value};
 
+use super::errors;
+
 /// The block of the file that holds only anchors.
 const ANCHORS: &str = "x-anchors";
 /// What stands before the title of a chapter.
@@ -25,6 +27,7 @@ impl Document {
         if let Some(members) = root.as_mapping_mut() {
             members.shift_remove(ANCHORS);
         }
+        errors::spread(&mut root);
         Ok(Self { root })
     }
 

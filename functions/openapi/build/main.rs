@@ -2,6 +2,7 @@
 //! Markdown, and llms.txt. So the function parses and renders nothing.
 
 mod document;
+mod errors;
 mod markdown;
 mod page;
 mod prose;

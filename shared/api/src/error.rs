@@ -170,8 +170,7 @@ pub struct FieldError {
     pub field: String,
     /// What is wrong with the parameter.
     pub code: FieldCode,
-    /// Details of the code. `out_of_range` has `min`, and `max` if there is one. `not_allowed` has `allowed`. `unknown`
-    /// has `suggestion` if a parameter has a similar name. Otherwise empty.
+    /// The values for the placeholders of the code's message. May be empty.
     pub params: Map<String, Value>,
 }
 

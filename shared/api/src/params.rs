@@ -171,11 +171,13 @@ pub fn variant_id(value: &str) -> Result<VariantId, ParamProblem> {
     value.parse().map_err(|_| MALFORMED)
 }
 
-/// Accepts an amount in US dollars of at least 0.
+/// Accepts an amount in US dollars.
 pub fn usd(value: &str) -> Result<Usd, ParamProblem> {
     value.parse().map_err(|error| match error {
         UsdError::Malformed => MALFORMED,
-        UsdError::Negative => (FieldCode::OutOfRange, vec![("min", json!(Usd::ZERO))]),
+        UsdError::Negative | UsdError::TooLarge => {
+            (FieldCode::OutOfRange, vec![("min", json!(Usd::ZERO)), ("max", json!(Usd::MAX))])
+        }
     })
 }
 

@@ -15,6 +15,9 @@ use super::names::text_or_packed;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Usd(Decimal);
 
+const MAX_WHOLE_DIGITS: usize = 12;
+const MAX_CENTS: u64 = 10_u64.pow(MAX_WHOLE_DIGITS as u32 + 2) - 1;
+
 /// Why a text is not an amount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum UsdError {
@@ -24,12 +27,18 @@ pub enum UsdError {
     /// An amount, but below zero.
     #[error("must be 0.00 or more")]
     Negative,
+    /// An amount, but above [`Usd::MAX`].
+    #[error("must be {} or less", Usd::MAX)]
+    TooLarge,
 }
 
 impl Usd {
     pub const ZERO: Self = Self(Decimal::ZERO);
     /// The smallest amount above zero.
     pub const CENT: Self = Self(Decimal::from_parts(1, 0, 0, false, 2));
+
+    /// The largest amount: 999999999999.99.
+    pub const MAX: Self = Self(Decimal::from_parts(MAX_CENTS as u32, (MAX_CENTS >> 32) as u32, 0, false, 2));
 
     pub fn from_cents(cents: u64) -> Self {
         Self(Decimal::from_i128_with_scale(i128::from(cents), 2))
@@ -55,20 +64,29 @@ impl FromStr for Usd {
     type Err = UsdError;
 
     fn from_str(text: &str) -> Result<Self, UsdError> {
-        if let Some(rest) = text.strip_prefix('-') {
-            return Err(if amount(rest).is_some() { UsdError::Negative } else { UsdError::Malformed });
+        match text.strip_prefix('-') {
+            None => amount(text).map(Self),
+            Some(rest) => Err(match amount(rest) {
+                Err(UsdError::Malformed) => UsdError::Malformed,
+                _ => UsdError::Negative,
+            }),
         }
-        amount(text).map(Self).ok_or(UsdError::Malformed)
     }
 }
 
-fn amount(text: &str) -> Option<Decimal> {
+fn amount(text: &str) -> Result<Decimal, UsdError> {
     let (whole, fraction) = text.split_once('.').map_or((text, None), |(w, f)| (w, Some(f)));
     let digits = |s: &str, max: usize| (1..=max).contains(&s.len()) && s.bytes().all(|b| b.is_ascii_digit());
-    if !digits(whole, 12) || !fraction.is_none_or(|f| digits(f, 2)) {
-        return None;
+    if !digits(whole, usize::MAX) || !fraction.is_none_or(|f| digits(f, 2)) {
+        return Err(UsdError::Malformed);
     }
-    Decimal::from_str_exact(text).ok()
+    if whole.trim_start_matches('0').len() > MAX_WHOLE_DIGITS {
+        return Err(UsdError::TooLarge);
+    }
+    if whole.len() > MAX_WHOLE_DIGITS {
+        return Err(UsdError::Malformed);
+    }
+    Decimal::from_str_exact(text).map_err(|_| UsdError::Malformed)
 }
 
 impl TryFrom<String> for Usd {
@@ -94,13 +112,17 @@ mod tests {
 
     #[test]
     fn only_the_grammar_is_accepted() {
-        for bad in ["", "1e3", "NaN", "1.234", "+1", ".5", "1.", "1,5", " 1", "1 ", "١", "1234567890123", "--1", "-"] {
+        for bad in ["", "1e3", "NaN", "1.234", "+1", ".5", "1.", "1,5", " 1", "1 ", "١", "0000000000001", "--1", "-"] {
             assert_eq!(bad.parse::<Usd>(), Err(UsdError::Malformed), "{bad}");
         }
-        for below in ["-1", "-0.01", "-0"] {
+        for below in ["-1", "-0.01", "-0", "-1234567890123"] {
             assert_eq!(below.parse::<Usd>(), Err(UsdError::Negative), "{below}");
         }
-        assert_eq!("999999999999.99".parse::<Usd>().unwrap().cents(), 99_999_999_999_999);
+        for above in ["1000000000000", "1000000000000.00", "01234567890123.5", &"9".repeat(100)] {
+            assert_eq!(above.parse::<Usd>(), Err(UsdError::TooLarge), "{above}");
+        }
+        assert_eq!("999999999999.99".parse::<Usd>(), Ok(Usd::MAX));
+        assert_eq!((Usd::MAX.cents(), Usd::MAX.to_string()), (99_999_999_999_999, "999999999999.99".to_owned()));
         assert_eq!("007.5".parse::<Usd>().unwrap().to_string(), "7.50");
     }
 

@@ -46,6 +46,12 @@ pub(crate) fn assert_described(document: &Value, path: &str, reply: &HttpReply) 
     let validator = jsonschema::validator_for(&schema).unwrap();
     let problems: Vec<String> = validator.iter_errors(&reply.json()).map(|error| error.to_string()).collect();
     assert_eq!(problems, Vec::<String>::new(), "{} of {path}: {}", reply.status, reply.json());
+    let error = &reply.json()["error"];
+    for (list, error) in [("x-errors", error), ("x-field-errors", &error["fields"][0])] {
+        let Some(code) = error["code"].as_str() else { continue };
+        schema["allOf"] = json!([document[list][code]["params"]]);
+        assert!(document[list][code].is_object() && jsonschema::is_valid(&schema, &error["params"]), "{error}");
+    }
 }
 
 /// Makes the schemas require the fields that may be null. They do not say so themselves, but answers always have them.

@@ -23,7 +23,7 @@ async fn one_bad_value_is_named_with_its_rule() {
     let none = json!({});
     let page = json!({"min": 1});
     let size = json!({"min": 1, "max": 100});
-    let money = json!({"min": "0.00"});
+    let money = json!({"min": "0.00", "max": "999999999999.99"});
     let sorts = json!({"allowed": ["newest", "price_asc", "price_desc"]});
     let mut cases = Vec::new();
     for list in ["catalog", "listings", "orders"] {
@@ -39,10 +39,12 @@ async fn one_bad_value_is_named_with_its_rule() {
         }
     }
     for field in ["min_price", "max_price"] {
-        for bad in ["", "1e3", "NaN", "1.234", "%2B1", ".5", "1.", "1,5", "1234567890123"] {
+        for bad in ["", "1e3", "NaN", "1.234", "%2B1", ".5", "1.", "1,5", "0000000000001"] {
             cases.push((format!("listings?{field}={bad}"), entry(field, "malformed", &none)));
         }
-        cases.push((format!("listings?{field}=-0.01"), entry(field, "out_of_range", &money)));
+        for bad in ["-0.01", "1234567890123", "9999999999999.99"] {
+            cases.push((format!("listings?{field}={bad}"), entry(field, "out_of_range", &money)));
+        }
     }
     for bad in ["", "x", "6f9619ff8b86d011b42d00c04fc964ff", "%7B6f9619ff-8b86-d011-b42d-00c04fc964ff%7D"] {
         cases.push((format!("listings?variant_id={bad}"), entry("variant_id", "malformed", &none)));

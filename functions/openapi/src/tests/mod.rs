@@ -3,6 +3,7 @@
 
 mod document;
 mod endpoints;
+mod errors;
 mod events;
 mod page;
 mod records;
