@@ -1,14 +1,18 @@
 //! Calls of `marketctl` as people make them, with what each must say and what it must not. They once misled somebody.
 
 use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
 
 use common::resources::Queue;
 use feed::MAX_MESSAGE_BYTES;
 use local::environment::Variables;
 use serde_json::Value;
 use tests::webhooks_cli::{OWNER, WebhooksCli, text};
-use tests::{Stack, listing, marketctl};
+use tests::{Stack, binary, listing, marketctl};
 use tokio::net::TcpListener;
+use tokio::process::Command;
+use tokio::time::sleep;
 
 /// Words that only those know who have read the program. No output may have them.
 const WORDS_OF_RUST: [&str; 10] = [
@@ -65,6 +69,10 @@ async fn the_environment_is_looked_at_before_the_first_call() {
         ("{closed}", closed_url.as_str()),
     ];
     let endpoint = "AWS_ENDPOINT_URL";
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("credentials");
+    std::fs::write(&file, "[mine]\naws_access_key_id = a\naws_secret_access_key = b\n").unwrap();
+    let files = [("AWS_SHARED_CREDENTIALS_FILE", file.to_str().unwrap())];
     let no_region = [("AWS_REGION", ""), ("AWS_DEFAULT_REGION", "")];
     make(
         &Variables::new(&stack.aws.endpoint_url),
@@ -75,9 +83,10 @@ async fn the_environment_is_looked_at_before_the_first_call() {
             (&[(endpoint, "{api}")], list, "", 1, &["{api} answers, but not as AWS does", "4566"], &[]),
             (&[(endpoint, "{api}")], "check", "", 1, &["not as AWS does"], &["deploy the stack"]),
             (&[(endpoint, "{closed}")], list, "", 1, &["cannot be reached: ", "refused"], &["dispatch"]),
-            (&[(endpoint, "{silent}")], list, "", 1, &["did not answer within 2 s"], &[]),
+            (&[(endpoint, "{silent}")], list, "", 1, &["did not answer within 2 s, twice"], &[]),
             (&[("AWS_PROFILE", "nope")], list, "", 1, &["there is no AWS profile `nope`"], &["credentials"]),
             (&[], "keys list --user {user} --profile nope", "", 1, &["there is no AWS profile `nope`"], &[]),
+            (&files, "keys list --user {user} --profile mine --region us-east-1", "", 0, &["has no keys"], &[]),
             (&no_region, list, "", 1, &["no AWS region is set", "--region"], &[]),
             (&no_region, "keys list --user {user} --region us-east-1", "", 0, &["has no keys"], &[]),
             (&[], "--stack nope keys list --user {user}", "", 1, &["there is no stack `nope`", "MARKETCTL_STACK"], &[]),
@@ -262,7 +271,7 @@ async fn an_input_is_named_for_what_it_is_and_each_bad_line_once() {
                 "import {dir}/wrong",
                 "",
                 1,
-                &["version: must be a whole number", "No line was stored"],
+                &["version: must be a whole number", "None of these lines is known to be stored"],
                 &["All other"],
             ),
             (
@@ -314,4 +323,40 @@ async fn help_and_tables_fit_a_narrow_terminal() {
         let names = named.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help");
         commands.extend(names.map(|name| [command.clone(), vec![name.to_owned()]].concat()));
     }
+}
+
+/// Waits until a process handles Ctrl-C itself.
+async fn handles_interrupts(id: u32) {
+    let caught = || {
+        let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap().trim().to_owned();
+        u64::from_str_radix(&mask, 16).unwrap() & 0b10 != 0
+    };
+    while !caught() {
+        sleep(Duration::from_millis(10)).await;
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn ctrl_c_ends_an_import_with_a_summary() {
+    let stack = Stack::new().await;
+    let mut import = Command::new(binary("marketctl"))
+        .args(["import", "-"])
+        .envs(Variables::new(&stack.aws.endpoint_url).iter())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let id = import.id().unwrap();
+    let stdin = import.stdin.take();
+    handles_interrupts(id).await;
+    assert!(Command::new("kill").args(["-INT", &id.to_string()]).status().await.unwrap().success());
+    let ended = import.wait_with_output().await.unwrap();
+    drop(stdin);
+    let said = [ended.stdout, ended.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+    assert_eq!((ended.status.code(), said[0].trim()), (Some(1), "0 applied, 0 unchanged."), "{said:?}");
+    assert!(said[1].contains("nothing was imported: it was interrupted") && said[1].contains("again"), "{said:?}");
 }

@@ -102,7 +102,7 @@ async fn list_endpoints(owner: Owner<'_>, NoParameters {}: NoParameters) -> Resu
 
 async fn show_endpoint(owner: Owner<'_>, parameters: OneEndpoint) -> Result<Done, CommandError> {
     let (endpoint, health) = owner.show_endpoint(parameters.endpoint_id).await?;
-    Done::new(&EndpointWithHealth { endpoint: EndpointDocument::new(&endpoint, owner.now()), health })
+    Done::new(&EndpointWithHealth { endpoint: EndpointDocument::new(&endpoint, owner.now()), health: Some(health) })
 }
 
 async fn update_endpoint(owner: Owner<'_>, parameters: UpdateEndpoint) -> Result<Done, CommandError> {

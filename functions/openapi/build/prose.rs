@@ -18,9 +18,12 @@ pub(crate) fn render(markdown: &str) -> Markup {
                 columns.clear();
             }
             Event::Start(Tag::TableHead) => is_heading = true,
+            Event::Start(Tag::TableCell) if is_heading => columns.push(String::new()),
             Event::End(TagEnd::TableHead) => is_heading = false,
             Event::Start(Tag::TableRow) => column = 0,
-            Event::Text(text) if is_heading => columns.push(text.to_string()),
+            Event::Text(text) | Event::Code(text) if is_heading => {
+                columns.last_mut().into_iter().for_each(|column| column.push_str(text));
+            }
             Event::End(TagEnd::TableCell) => column += 1,
             _ => {}
         }

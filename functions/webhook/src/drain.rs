@@ -241,7 +241,7 @@ impl Webhook {
         if !endpoint.is_on() {
             let Some(delivery) = self.store.delivery(waiting.id).await? else { return Ok(only(DispatchOutcome::Void)) };
             // Somebody asked for a test although it is off.
-            if !delivery.is_test || endpoint.disabled_at.is_none_or(|at| delivery.created_at < at) {
+            if !delivery.is_test || endpoint.disabled_at.is_some_and(|at| delivery.created_at < at) {
                 let message = Received { number: 0, dispatch: Dispatch::next_of(&delivery), carried: None };
                 return self.hold(&message, endpoint).await.map(only);
             }

@@ -1,16 +1,18 @@
 //! Looks at what every command needs before its first call: the profile, the region, the endpoint, the credentials, and
-//! whether there is such a stack. What is wrong is told within two seconds, beside what was looked at.
+//! whether there is such a stack. What is wrong is told at once, beside what was looked at.
 
 use std::error::Error;
 use std::time::Duration;
 
-use aws_config::profile::{self, ProfileFileCredentialsProvider};
+use aws_config::meta::region::ProvideRegion;
+use aws_config::profile::{self, ProfileFileCredentialsProvider, ProfileFileRegionProvider};
+use aws_config::provider_config::ProviderConfig;
 use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_runtime::env_config::file::EnvConfigFiles;
 use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::config::{Builder, ProvideCredentials};
+use aws_sdk_dynamodb::config::{Builder, Credentials, ProvideCredentials};
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 use aws_types::os_shim_internal::{Env, Fs};
@@ -52,13 +54,14 @@ pub(crate) async fn load(target: &Target, needs_stack: bool) -> Result<SdkConfig
     found.region = config.region().map(ToString::to_string).filter(|region| !region.is_empty());
     found.endpoint = std::env::var(ENDPOINT_VARIABLE).ok().or_else(|| config.endpoint_url().map(str::to_owned));
     found.check_values()?;
-    if let Some(credentials) = config.credentials_provider() {
-        credentials.provide_credentials().await.map_err(|error| {
-            let hint = "Log in (`aws sso login`), name a profile with --profile, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.";
-            found.failure(format!("no AWS credentials were found: {}", shortened(&causes(&error))), hint)
-        })?;
-    }
-    found.check_stack(&config, needs_stack).await?;
+    let no_credentials = |why: String| {
+        let hint = "Log in (`aws sso login`), name a profile with --profile, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.";
+        found.failure(format!("no AWS credentials were found: {why}"), hint)
+    };
+    let provider = config.credentials_provider().ok_or_else(|| no_credentials("nothing names any".to_owned()))?;
+    let credentials = provider.provide_credentials().await;
+    let credentials = credentials.map_err(|error| no_credentials(shortened(&causes(&error))))?;
+    found.check_stack(&config, credentials, needs_stack).await?;
     Ok(config)
 }
 
@@ -66,7 +69,7 @@ async fn configuration(target: &Target) -> SdkConfig {
     let patience = Patience::Bulk;
     let https = aws_smithy_http_client::Builder::new().tls_provider(Provider::Rustls(CryptoMode::Ring)).build_https();
     let mut loader = aws_config::defaults(BehaviorVersion::latest())
-        .http_client(https)
+        .http_client(https.clone())
         .timeout_config(patience.timeouts())
         .retry_config(patience.retries());
     if let Some(region) = &target.region {
@@ -74,7 +77,10 @@ async fn configuration(target: &Target) -> SdkConfig {
     }
     if let Some(profile) = &target.profile {
         // Credentials in the environment would go first.
-        let credentials = ProfileFileCredentialsProvider::builder().profile_name(profile).build();
+        let region = ProfileFileRegionProvider::builder().profile_name(profile).build().region().await;
+        let region = target.region.clone().map(Region::new).or(region);
+        let calls = ProviderConfig::without_region().with_http_client(https).with_region(region);
+        let credentials = ProfileFileCredentialsProvider::builder().configure(&calls).profile_name(profile).build();
         loader = loader.profile_name(profile).credentials_provider(credentials);
     }
     loader.load().await
@@ -120,15 +126,27 @@ impl Found<'_> {
     }
 
     /// Asks for a row that nobody has, of a table that every stack has.
-    async fn check_stack(&self, config: &SdkConfig, needs_stack: bool) -> Result<(), CommandFailure> {
-        let timeout = TimeoutConfig::builder().operation_timeout(FIRST_CALL).connect_timeout(FIRST_CALL).build();
-        let once = Builder::new().retry_config(RetryConfig::disabled()).timeout_config(timeout);
-        let asked = Client::new(config)
+    async fn check_stack(
+        &self,
+        config: &SdkConfig,
+        credentials: Credentials,
+        needs_stack: bool,
+    ) -> Result<(), CommandFailure> {
+        // One lost answer says nothing.
+        let retries = RetryConfig::standard().with_max_attempts(2).with_initial_backoff(Duration::ZERO);
+        let timeout =
+            TimeoutConfig::builder().operation_attempt_timeout(FIRST_CALL).connect_timeout(FIRST_CALL).build();
+        let config_of_check = Builder::from(config)
+            .retry_config(retries)
+            .timeout_config(timeout)
+            .credentials_provider(credentials)
+            .build();
+        let asked = Client::from_conf(config_of_check)
             .get_item()
             .table_name(Resources::new(&self.target.stack).table(Table::Keys))
             .key(PARTITION_KEY, s("nobody"))
             .key(SORT_KEY, s("nobody"));
-        let Err(error) = asked.customize().config_override(once).send().await else { return Ok(()) };
+        let Err(error) = asked.send().await else { return Ok(()) };
         let place = self.endpoint.as_deref().unwrap_or("AWS");
         match &error {
             SdkError::ServiceError(refused) => match refused.err().code() {
@@ -148,7 +166,7 @@ impl Found<'_> {
             },
             SdkError::ResponseError(_) => Err(self.not_aws(place)),
             SdkError::TimeoutError(_) => {
-                let message = format!("{place} did not answer within {} s", FIRST_CALL.as_secs());
+                let message = format!("{place} did not answer within {} s, twice", FIRST_CALL.as_secs());
                 Err(self.failure(message, "Check the network and its proxy, and AWS_ENDPOINT_URL if it is set."))
             }
             error => {

@@ -183,7 +183,9 @@ impl From<AdminError> for CommandFailure {
     fn from(error: AdminError) -> Self {
         let hint = match &error {
             AdminError::Store(_) => "Run `marketctl check` to find what is wrong, then try again.",
-            AdminError::Unknown(_) => "`marketctl keys list --user UUID` shows the ids of a user's keys.",
+            AdminError::Unknown(_) => {
+                "`marketctl keys list --user UUID` shows the ids of a user's keys. If it shows this one, run `marketctl repair --dry-run --table keys`."
+            }
             AdminError::NotActive(_) => "Create a new key with `marketctl keys create`.",
             AdminError::Replaced { .. } => {
                 "Nothing was changed. Rotate the key that replaced it, or revoke this one to end it now."
@@ -228,7 +230,9 @@ impl From<WebhookAdminError> for CommandFailure {
             WebhookAdminError::TooManyRounds(_) => {
                 "`marketctl webhooks show DELIVERY_ID` shows its body, which you can hand to the receiver yourself."
             }
-            WebhookAdminError::Rotation(RotationError::NotOver(_)) => "No secret was changed.",
+            WebhookAdminError::Rotation(RotationError::NotOver(_)) => {
+                "No secret was changed. If the newest secret is lost, end the old one with --expire-old, and then rotate again: until the receiver has the next one, it can verify nothing."
+            }
             WebhookAdminError::Rotation(RotationError::NoNext) => {
                 "Create one with `marketctl webhooks rotate-secret ID`."
             }

@@ -32,7 +32,7 @@ const WORDS: Words = Words {
     done: "imported",
     refused: "refused",
     refused_hint: "All other lines are stored. Correct these and import the file again; lines that are already stored change nothing.",
-    all_refused_hint: "No line was stored for certain. Correct these, or the cause, and import the file again; lines that are already stored change nothing.",
+    all_refused_hint: "None of these lines is known to be stored. Correct these, or the cause, and import the file again; lines that are already stored change nothing.",
     stopped_hint: "Import the file again; lines that are already stored change nothing. If something is wrong, `marketctl check` finds it.",
 };
 
@@ -45,21 +45,21 @@ const DRY_RUN_WORDS: Words = Words {
 };
 
 pub(crate) async fn run(options: &ImportOptions, session: &Session, output: Output) -> Result<(), CommandFailure> {
-    let rejects = Rejects::of(options)?;
     let mut input = open(&options.file, &session.clock)?;
+    let rejects = Rejects::of(options)?;
     let mut report = Report::default();
     let ended = import(session, &mut input, &mut report).await;
     let lines_read = input.finish(&mut report.refused);
-    rejects.map_or(Ok(()), |rejects| rejects.write(&report.refused))?;
     output.print(&report, Report::text)?;
+    rejects.map_or(Ok(()), |rejects| rejects.write(&report.refused))?;
     WORDS.result(ended, lines_read, report.lines(), &report.refused)
 }
 
 /// Checks the lines as an import does before it stores them, and stores none.
 pub(crate) async fn validate(options: &ImportOptions, output: Output) -> Result<(), CommandFailure> {
-    let rejects = Rejects::of(options)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let mut input = open(&options.file, &clock)?;
+    let rejects = Rejects::of(options)?;
     let mut report = DryRunReport::default();
     let ended = loop {
         match input.next().await {
@@ -69,8 +69,8 @@ pub(crate) async fn validate(options: &ImportOptions, output: Output) -> Result<
         }
     };
     let lines_read = input.finish(&mut report.refused);
-    rejects.map_or(Ok(()), |rejects| rejects.write(&report.refused))?;
     output.print(&report, DryRunReport::text)?;
+    rejects.map_or(Ok(()), |rejects| rejects.write(&report.refused))?;
     DRY_RUN_WORDS.result(ended, lines_read, report.valid + report.refused.len() as u64, &report.refused)
 }
 
@@ -219,10 +219,11 @@ impl<'a> Rejects<'a> {
     fn of(options: &'a ImportOptions) -> Result<Option<Self>, CommandFailure> {
         let ImportOptions { file: source, rejects, .. } = options;
         let Some(to) = rejects else { return Ok(None) };
-        let Source::File(from) = source else {
-            let hint = "Nothing was imported. Write what you read into a file, and import that.";
-            return Err(CommandFailure::invalid("rejects", "needs a file to import, not standard input", hint));
-        };
+        // It is read twice.
+        let Source::File(from) = source else { return Err(no_file()) };
+        if !from.is_file() {
+            return Err(no_file());
+        }
         if from.canonicalize().is_ok_and(|from| to.canonicalize().is_ok_and(|to| from == to)) {
             return Err(CommandFailure::invalid(
                 "rejects",
@@ -239,6 +240,11 @@ impl<'a> Rejects<'a> {
         let copied = copy_lines(from, file, refused);
         copied.map_err(|error| not_written(to, &error, "The lines before are imported. Import the file again."))
     }
+}
+
+fn no_file() -> CommandFailure {
+    let hint = "Nothing was imported. Write what you read into a file, and import that.";
+    CommandFailure::invalid("rejects", "needs a file to import, not standard input or a pipe", hint)
 }
 
 fn not_written(path: &Path, error: &io::Error, hint: &'static str) -> CommandFailure {

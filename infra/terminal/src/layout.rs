@@ -2,6 +2,7 @@
 //! that ids can still be copied.
 
 use console::{Style, measure_text_width};
+use textwrap::{Options, WordSeparator, WordSplitter};
 
 use crate::printable;
 
@@ -106,9 +107,14 @@ impl<const N: usize> Layout<N> {
 fn listed(facts: &[(&str, String)], columns: Option<usize>) -> String {
     let names = facts.iter().map(|(name, _)| measure_text_width(name)).max().unwrap_or_default() + GAP.len();
     let room = columns.map_or(usize::MAX, |columns| columns.saturating_sub(names).max(MIN_VALUE_WIDTH));
+    // A long id or URL stays whole, so that it can be copied.
+    let wrapped = Options::new(room)
+        .break_words(false)
+        .word_separator(WordSeparator::AsciiSpace)
+        .word_splitter(WordSplitter::NoHyphenation);
     let lines = facts.iter().map(|(name, value)| {
         let indent = " ".repeat(names);
-        let value = textwrap::wrap(value, room).join(&format!("\n{indent}"));
+        let value = textwrap::wrap(value, &wrapped).join(&format!("\n{indent}"));
         format!("{name}{}{value}", &indent[measure_text_width(name)..]).trim_end().to_owned()
     });
     lines.collect::<Vec<_>>().join("\n")
@@ -122,7 +128,7 @@ mod tests {
 
     fn layout() -> Layout<3> {
         let row = |id: &str, status: &str, note: &str| [id, status, note].map(str::to_owned);
-        Layout::new(["ID", "STATUS", "NOTE"], [row(ID, "held", "é".repeat(70).as_str()), row("b", "ok (now)", "-")])
+        Layout::new(["ID", "STATUS", "NOTE"], [row(ID, "held", "é é ".repeat(20).as_str()), row("b", "ok (now)", "-")])
     }
 
     #[test]

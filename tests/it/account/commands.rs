@@ -251,7 +251,7 @@ async fn an_endpoint_is_shown_with_what_waits_and_how_it_responded() {
     let settings = Settings::new().await;
     let [_, endpoint, _] = settings.belongings().await;
     let health = |waiting: u32, at: Value, failed: Value| {
-        json!({"waiting": waiting, "held": 0, "oldest_waiting_at": at, "last_success_at": null,
+        json!({"pending": waiting, "waiting": waiting, "held": 0, "oldest_waiting_at": at, "last_success_at": null,
             "last_failure_at": failed, "last_error": null, "slow": true, "failing_since": null,
             "failed_attempts": null, "switch_off_at": null, "warned": false})
     };

@@ -181,10 +181,10 @@ async fn a_url_is_refused_with_the_rule_that_it_breaks() {
         (&grows, "must have at most 2,048 characters, as written and after percent-encoding"),
     ];
     for (url, rule) in bad {
-        assert_eq!(cli.refused(&add(url)).await, format!("url: {rule}"), "{url}");
+        assert_eq!(cli.refused(&add(url)).await, format!("invalid value for '--url': {rule}"), "{url}");
     }
     for url in local {
-        assert!(cli.refused(&add(url)).await.starts_with("url: must "), "{url}");
+        assert!(cli.refused(&add(url)).await.starts_with("invalid value for '--url': must "), "{url}");
         let hint = cli.run(&add(url)).await.stderr;
         // A stack on AWS cannot be started so.
         assert!(target.is_shared() || hint.contains("--allow-loopback-webhooks"), "{url}: {hint}");
@@ -197,7 +197,7 @@ async fn a_url_is_refused_with_the_rule_that_it_breaks() {
         assert_eq!(cli.done(&add(url)).await["url"], url);
     }
     for (url, rule) in &bad[1..] {
-        assert_eq!(cli.refused(&add(url)).await, format!("url: {rule}"), "{url}");
+        assert_eq!(cli.refused(&add(url)).await, format!("invalid value for '--url': {rule}"), "{url}");
     }
     assert!(cli.refused(&add("http://10.0.0.1/")).await.contains("must use a public IP address"));
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use admin::keys::{LimitChange, MAX_LIMIT};
 use clap::builder::TypedValueParser;
 use clap::error::ErrorKind;
-use clap::{Arg, Args, Subcommand};
+use clap::{Arg, ArgGroup, Args, Subcommand};
 use common::ids::{KeyId, UserId};
 use common::resources::MAX_KEYS;
 use common::scope::{Scope, Tier};
@@ -35,7 +35,7 @@ pub(crate) enum KeyCommand {
     #[command(override_usage = "marketctl keys identify -")]
     Identify {
         /// `-`: the text is read from standard input
-        #[arg(value_name = "-", value_parser = OnlyStandardInput, num_args = 1..)]
+        #[arg(value_name = "-", value_parser = OnlyStandardInput, num_args = 1.., default_value = "-")]
         text: Source,
     },
     /// Change a key's name, tier or limit; its next request is counted against the new limit
@@ -46,12 +46,12 @@ pub(crate) enum KeyCommand {
         changes: KeyChanges,
     },
     /// Revoke a key, or all keys of a user, for good: the next request is refused
+    #[command(group = ArgGroup::new("which").args(["key_id", "user"]).required(true))]
     Revoke {
         /// The key's id, as `keys list` shows it
-        #[arg(required_unless_present = "user")]
         key_id: Option<KeyId>,
         /// All keys of the user with this id
-        #[arg(long, value_name = "UUID", conflicts_with = "key_id")]
+        #[arg(long, value_name = "UUID")]
         user: Option<UserId>,
     },
     /// Replace a key: create one like it and revoke the old one, both or neither
@@ -95,9 +95,10 @@ pub(crate) struct CreateKey {
 }
 
 #[derive(Args, Debug)]
+#[command(group = ArgGroup::new("change").args(["name", "tier", "limit"]).required(true).multiple(true))]
 pub(crate) struct KeyChanges {
     /// A new name, 1 to 128 bytes
-    #[arg(long, required_unless_present_any = ["tier", "limit"])]
+    #[arg(long)]
     pub(crate) name: Option<String>,
     /// Another plan; one that is coming soon needs --preview
     #[arg(long, value_parser = member::<Tier>())]

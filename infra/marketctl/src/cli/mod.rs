@@ -43,7 +43,7 @@ pub(crate) struct Arguments {
     /// Print only results and errors: no progress, no lines about changes
     #[arg(long, short, global = true, help_heading = COMMON)]
     pub(crate) quiet: bool,
-    /// Ask no question before what cannot be undone
+    /// Ask no question before what cannot be undone; without a terminal, none is asked
     #[arg(long, short, global = true, help_heading = COMMON)]
     pub(crate) yes: bool,
     #[command(subcommand)]
@@ -207,7 +207,6 @@ mod tests {
                 ErrorKind::MissingRequiredArgument,
                 &[
                     "keys create --user ID",
-                    "keys identify",
                     "webhooks add --user ID --url https://a.example",
                     "webhooks add --user ID --event listing.sold",
                     "webhooks enable",

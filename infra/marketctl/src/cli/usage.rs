@@ -84,7 +84,8 @@ pub(crate) fn complete(shell: Shell) {
 
 /// Writes a manual page of each command into a directory.
 pub(crate) fn write_manual(directory: &Path) -> Result<(), CommandFailure> {
-    let written = std::fs::create_dir_all(directory).and_then(|()| clap_mangen::generate_to(definition(), directory));
+    let pages = Arguments::command().disable_help_subcommand(true);
+    let written = std::fs::create_dir_all(directory).and_then(|()| clap_mangen::generate_to(pages, directory));
     written.map_err(|error| {
         let message = format!("the manual cannot be written to {}: {error}", directory.display());
         CommandFailure::new(message, "Name a directory that you may write to.")

@@ -1,7 +1,7 @@
 //! The `webhooks` commands.
 
 use admin::webhooks::Recoverable;
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 use common::event::EventKind;
 use common::ids::{DeliveryId, EndpointId, UserId};
 use common::timestamp::Timestamp;
@@ -44,6 +44,10 @@ pub(crate) enum WebhookCommand {
         id: EndpointId,
     },
     /// Create an endpoint's next secret; it is shown only once
+    ///
+    /// First the present secret signs `X-Service-Signature`, and both sign `webhook-signature`. After 24 hours, or
+    /// --activate, the next one signs `X-Service-Signature`. Another 24 hours later, or with --expire-old, the old one
+    /// ends. If you have lost the next secret before it is active, run this again: then the lost one signs nothing.
     RotateSecret {
         /// The endpoint's id, as `webhooks list` shows it
         id: EndpointId,
@@ -60,7 +64,7 @@ pub(crate) enum WebhookCommand {
         /// The endpoint's id, as `webhooks list` shows it
         id: EndpointId,
         /// The event to send, such as listing.sold; by default the first one that the endpoint selected
-        #[arg(long)]
+        #[arg(long, value_parser = member::<EventKind>(), hide_possible_values = true)]
         event: Option<EventKind>,
         /// Wait for the attempt, at most two minutes; exit code 1 unless the receiver acknowledged it
         #[arg(long)]
@@ -112,27 +116,28 @@ pub(crate) struct ListDeliveries {
     /// that the event names
     #[arg(long, value_name = "UUID")]
     pub(crate) about: Option<Uuid>,
-    /// List at most this many deliveries
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = number::<1, 1_000_000>)]
-    #[arg(allow_negative_numbers = true)]
-    pub(crate) limit: u32,
-    /// Go on: list each delivery again when it is new or has changed, oldest first, until you press Ctrl-C
+    /// List at most this many deliveries: 100 if this is not given, or all with --json
+    #[arg(long, value_name = "N", value_parser = number::<1, 1_000_000>, allow_negative_numbers = true)]
+    pub(crate) limit: Option<u32>,
+    /// Go on until you press Ctrl-C: of the newest deliveries, as many as --limit says, list each when it is new or has
+    /// changed; with --json, a document per line
     #[arg(long)]
     pub(crate) watch: bool,
 }
 
 #[derive(Args, Debug)]
+#[command(group = ArgGroup::new("which").args(["id", "endpoint"]).required(true))]
 pub(crate) struct ResendOptions {
     /// The delivery's id, as `webhooks deliveries` shows it
-    #[arg(value_name = "DELIVERY_ID", required_unless_present = "endpoint")]
+    #[arg(value_name = "DELIVERY_ID")]
     pub(crate) id: Option<DeliveryId>,
     /// Send the deliveries of this endpoint again that are held, failed, or pending with more than five minutes to the
     /// next attempt
-    #[arg(long, value_name = "ID", conflicts_with = "id")]
+    #[arg(long, value_name = "ID")]
     pub(crate) endpoint: Option<EndpointId>,
     /// Only deliveries with this status: held, failed or pending, or several of them such as held,failed; all three, if
     /// this is not given
-    #[arg(long, value_delimiter = ',', requires = "endpoint", conflicts_with = "id")]
+    #[arg(long, value_delimiter = ',', value_parser = member::<Recoverable>(), requires = "endpoint", conflicts_with = "id")]
     pub(crate) status: Vec<Recoverable>,
     /// Only deliveries that were created at this time or later, such as 2026-11-20T10:00:00Z
     #[arg(long, value_name = "TIME", requires = "endpoint", conflicts_with = "id")]
@@ -162,11 +167,12 @@ pub(crate) struct AddEndpoint {
 }
 
 #[derive(Args, Debug)]
+#[command(group = ArgGroup::new("change").args(["url", "events"]).required(true).multiple(true))]
 pub(crate) struct UpdateEndpoint {
     /// The endpoint's id, as `webhooks list` shows it
     pub(crate) id: EndpointId,
     /// Where deliveries are sent from now on
-    #[arg(long, required_unless_present = "events")]
+    #[arg(long)]
     pub(crate) url: Option<String>,
     /// An event to deliver from now on, in place of those selected before; several with commas, or repeat it
     #[arg(long = "event", value_name = "EVENT", value_delimiter = ',', value_parser = member::<EventKind>())]
@@ -192,7 +198,7 @@ mod tests {
         };
         let ListDeliveries { status, event, since, until, limit, .. } = list;
         assert_eq!((status, event), (Some(Status::Held), Some(EventKind::ListingSold)));
-        assert_eq!((since < until, limit), (true, 7));
+        assert_eq!((since < until, limit), (true, Some(7)));
         assert_eq!(until.map(|until| until.to_string()).as_deref(), Some("2026-11-21T10:00:00.000Z"));
     }
 

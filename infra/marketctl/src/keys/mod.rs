@@ -2,7 +2,7 @@
 
 mod show;
 
-use std::io::Read;
+use std::io::{self, IsTerminal, Read, Write};
 use std::time::Duration;
 
 use admin::audit::Subject;
@@ -183,10 +183,17 @@ fn check_offered(tier: Tier, preview: bool) -> Result<(), CommandFailure> {
 /// Reads a leaked text, and finds the keys in it. No error repeats the text.
 fn leaked_keys(source: &Source) -> Result<Vec<KeyText>, CommandFailure> {
     let mut bytes = Vec::new();
-    source.open()?.stream.take(MAX_LEAKED_BYTES).read_to_end(&mut bytes).map_err(|error| {
+    if io::stdin().is_terminal() {
+        let _ = writeln!(io::stderr(), "Paste the text, then press Enter and Ctrl-D.");
+    }
+    source.open()?.stream.take(MAX_LEAKED_BYTES + 1).read_to_end(&mut bytes).map_err(|error| {
         let message = format!("standard input cannot be read: {error}");
         CommandFailure::new(message, "Give the text on standard input.").with_member("reason", "unread")
     })?;
+    if bytes.len() as u64 > MAX_LEAKED_BYTES {
+        let hint = "Give a part of it, for example `grep -ho 'sk_[0-9A-Za-z]*' FILE | marketctl keys identify -`.";
+        return Err(CommandFailure::new("the text is longer than 16 MiB", hint).with_member("reason", "too_long"));
+    }
     KeyText::find(&String::from_utf8_lossy(&bytes)).map_err(|error| match error {
         KeyTextError::NotAKey => {
             let hint = "A key is `sk_` and 49 letters and digits. It may stand anywhere in the text.";

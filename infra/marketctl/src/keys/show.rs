@@ -35,7 +35,8 @@ pub(super) fn updated(key: &KeyRecord) -> String {
 }
 
 pub(super) fn revoked(key: &KeyRecord) -> String {
-    format!("Key {} of user {} is revoked: {AFTER_REVOCATION}", key.key_id, key.user_id)
+    let since = key.revoked_at.map(|at| format!(" since {}", second(Some(at)))).unwrap_or_default();
+    format!("Key {} of user {} is revoked{since}: {AFTER_REVOCATION}", key.key_id, key.user_id)
 }
 
 pub(super) fn revoked_unread(key: &RevokedKey) -> String {

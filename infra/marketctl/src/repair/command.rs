@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use accounts::Accounts;
+use admin::audit::Subject;
 use admin::keys::KeyAdmin;
 use common::resources::Table;
 use market::Market;
@@ -14,14 +15,12 @@ use super::progress::RepairProgress;
 use super::report::Report;
 use super::rows::Keys;
 use super::versions::{ResetReport, Versioned};
-use super::{Repair, RepairReport, unreadable};
+use super::{REPAIR, Repair, RepairReport, unreadable};
 use crate::audit;
 use crate::cli::RepairOptions;
 use crate::failure::CommandFailure;
 use crate::session::Session;
 
-/// The command's name in audit lines.
-pub(crate) const REPAIR: &str = "repair";
 const KIND_HINT: &str =
     "The kind is the type of a message, and the id is that in its messages; for a balance it is the account's.";
 const LEFT_HINT: &str = "Nothing was written. Stop all writers, then run it without --dry-run.";
@@ -29,7 +28,7 @@ const LEFT_HINT: &str = "Nothing was written. Stop all writers, then run it with
 pub(crate) async fn run(options: RepairOptions, session: &Session, output: Output) -> Result<(), CommandFailure> {
     let RepairOptions { dry_run, restored, table, unreadable, reset_version } = options;
     if unreadable {
-        return unreadable::run(&session.webhooks().await?, dry_run, output).await;
+        return unreadable::run(session, dry_run, output).await;
     }
     let table = table.map(Table::from);
     if let [kind, id] = reset_version.as_slice() {
@@ -78,6 +77,7 @@ async fn reset(kind: &str, id: &str, session: &Session, output: Output) -> Resul
     let version = versioned.reset(&market, &accounts).await.map_err(RepairError::from)?;
     let nothing = || CommandFailure::new(format!("nothing was done: there is no {entity}"), KIND_HINT);
     let version = version.ok_or_else(nothing)?;
+    audit::tell(session, REPAIR, [(None, Subject::default())]).await;
     Ok(output.print(&ResetReport { entity, version }, ResetReport::text)?)
 }
 

@@ -29,6 +29,9 @@ pub use mode::{Mode, Progress, RepairError};
 pub use rows::{EndpointsReport, Keys, KeysReport, OrdersReport};
 pub use streams::{StreamFindings, StreamReport};
 
+/// The command's name in audit lines.
+pub(crate) const REPAIR: &str = "repair";
+
 /// A repair of one table or of several.
 pub struct Repair {
     /// The table of public data, and the bucket of its bases.

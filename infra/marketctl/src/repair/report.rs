@@ -295,7 +295,7 @@ impl Keys {
             let what = match problem {
                 KeyProblem::RotationCut => "replaced, and still active",
                 KeyProblem::SuccessorLost => "replaced, and the one that replaced it is gone",
-                KeyProblem::NotFindable => "accepted, but not found by id or user",
+                KeyProblem::NotFindable => "accepted, but not found by id, by user, or by both",
                 KeyProblem::Lost => "gone, but found by id or user",
                 KeyProblem::RevokedSince => "revoked or replaced since, and still active",
             };

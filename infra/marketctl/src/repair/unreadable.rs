@@ -1,7 +1,8 @@
 //! `marketctl repair --unreadable`: lists the rows of webhooks that cannot be read, and brings back those that can be read
 //! again. Nothing has to be stopped for it.
 
-use admin::webhooks::{RowRepair, WebhookAdmin};
+use admin::audit::Subject;
+use admin::webhooks::RowRepair;
 use common::ids::{EndpointId, UserId};
 use common::timestamp::Timestamp;
 use serde::Serialize;
@@ -9,8 +10,11 @@ use terminal::{Output, second, table};
 use thiserror::Error;
 use webhooks::store::{RowKind, UnreadableRow};
 
+use super::REPAIR;
 use super::progress::RepairProgress;
+use crate::audit;
 use crate::failure::CommandFailure;
+use crate::session::Session;
 
 /// The result of a repair.
 #[derive(Debug, Serialize)]
@@ -50,11 +54,15 @@ impl From<RowsLeft> for CommandFailure {
     }
 }
 
-pub(super) async fn run(admin: &WebhookAdmin, dry_run: bool, output: Output) -> Result<(), CommandFailure> {
+pub(super) async fn run(session: &Session, dry_run: bool, output: Output) -> Result<(), CommandFailure> {
+    let admin = session.webhooks().await?;
     let of = admin.about_rows().await?;
     let progress = RepairProgress::start();
     let found = admin.repair_rows(dry_run, |rows| progress.show_rows(rows, of, "rows of webhooks")).await?;
     drop(progress);
+    if found.brought_back > 0 && !dry_run {
+        audit::tell(session, REPAIR, [(None, Subject::default())]).await;
+    }
     let report = RowsReport::new(found, dry_run);
     output.print(&report, RowsReport::text)?;
     let left = report.unreadable.len();

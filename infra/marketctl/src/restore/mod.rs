@@ -26,9 +26,8 @@ use crate::audit;
 use crate::cli::RestoreOptions;
 use crate::confirm::Confirmation;
 use crate::failure::{CommandFailure, with_remedy};
-use crate::repair::command::REPAIR;
 use crate::repair::progress::RepairProgress;
-use crate::repair::{Mode, Repair};
+use crate::repair::{Mode, REPAIR, Repair};
 use crate::session::Session;
 
 /// A restore under way.

@@ -1,6 +1,6 @@
 //! `webhooks deliveries`: lists an endpoint's deliveries, once or again and again.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use admin::webhooks::document::DeliveryRow;
@@ -19,6 +19,8 @@ use crate::failure::{CommandFailure, none_left_out};
 
 /// How many deliveries are read at a time.
 const PAGE: usize = 1_000;
+/// How many people see at a time.
+const SHOWN: usize = 100;
 /// How often a list that goes on is read.
 const PAUSE: Duration = Duration::from_secs(2);
 
@@ -29,7 +31,8 @@ struct Listed {
 }
 
 pub(super) async fn list(admin: &WebhookAdmin, list: &ListDeliveries, output: Output) -> Result<(), CommandFailure> {
-    let Listed { rows, is_cut } = read(admin, list).await?;
+    let most = if output == Output::Json { usize::MAX } else { SHOWN };
+    let Listed { rows, is_cut } = read(admin, list, most).await?;
     output.print(&rows.readable, |rows| show::deliveries(list, rows, is_cut))?;
     none_left_out(&rows.unreadable)
 }
@@ -38,22 +41,25 @@ pub(super) async fn list(admin: &WebhookAdmin, list: &ListDeliveries, output: Ou
 pub(super) async fn watch(admin: &WebhookAdmin, list: &ListDeliveries, output: Output) -> Result<(), CommandFailure> {
     let mut seen: HashMap<DeliveryId, (Status, usize)> = HashMap::new();
     loop {
-        let mut rows = read(admin, list).await?.rows.readable;
+        let mut rows = read(admin, list, SHOWN).await?.rows.readable;
+        let listed: HashSet<DeliveryId> = rows.iter().map(|row| row.id).collect();
         rows.reverse();
         rows.retain(|row| seen.insert(row.id, (row.status, row.attempts)) != Some((row.status, row.attempts)));
         for row in &rows {
             output.print(row, show::delivery_line)?;
         }
+        seen.retain(|id, _| listed.contains(id));
         sleep(PAUSE).await;
     }
 }
 
-/// Reads an endpoint's deliveries, newest first, page by page until there are enough. Of those that cannot be read, all
+/// Reads an endpoint's deliveries, newest first, page by page until there are enough: `most` if
+/// the command does not say how many. Of those that cannot be read, all
 /// that were met on the way are returned.
-async fn read(admin: &WebhookAdmin, list: &ListDeliveries) -> Result<Listed, CommandFailure> {
+async fn read(admin: &WebhookAdmin, list: &ListDeliveries, most: usize) -> Result<Listed, CommandFailure> {
     let ListDeliveries { id, status, event, since, until, about, limit, .. } = *list;
     let wanted = WantedDeliveries { status, event, since, until };
-    let (mut rows, mut from, limit) = (Rows::default(), None, limit as usize);
+    let (mut rows, mut from, limit) = (Rows::default(), None, limit.map_or(most, |limit| limit as usize));
     loop {
         // Of those about one thing there may be few in each page.
         let size = if about.is_some() { PAGE } else { (limit - rows.readable.len()).min(PAGE) };

@@ -101,26 +101,26 @@ async fn perform(
     output: Output,
     audit: &mut Audit,
 ) -> Result<(), CommandFailure> {
-    let now = admin.clock.now();
+    let now = || admin.clock.now();
     match command {
         WebhookCommand::Add(AddEndpoint { user, url, events }) => {
             let new = NewEndpoint { user_id: user, url, events: events.into_iter().collect() };
             let (endpoint, secret) = admin.add(new).await?;
             audit.made(endpoint.id);
-            output.print(&EndpointWithSecret::new(&endpoint, &secret, now), |shown| show::added(user, shown))?;
+            output.print(&EndpointWithSecret::new(&endpoint, &secret, now()), |shown| show::added(user, shown))?;
         }
         WebhookCommand::List { user } => {
             list(admin, user, output).await?;
         }
         WebhookCommand::ShowEndpoint { id } => {
             let (endpoint, health) = admin.endpoint(id).await?;
-            let shown = EndpointWithHealth { endpoint: EndpointDocument::new(&endpoint, now), health };
+            let shown = EndpointWithHealth { endpoint: EndpointDocument::new(&endpoint, now()), health: Some(health) };
             output.print(&shown, show::endpoint)?;
         }
         WebhookCommand::Update(UpdateEndpoint { id, url, events }) => {
             let events = (!events.is_empty()).then(|| events.into_iter().collect());
             let endpoint = admin.update(id, EndpointUpdate { url, events }).await?;
-            output.print(&EndpointDocument::new(&endpoint, now), show::changed)?;
+            output.print(&EndpointDocument::new(&endpoint, now()), show::changed)?;
         }
         WebhookCommand::Remove { id } => {
             let removal = admin.remove(id).await?;
@@ -129,24 +129,24 @@ async fn perform(
         }
         WebhookCommand::Enable { id } => {
             let endpoint = admin.enable(id).await?;
-            output.print(&EndpointDocument::new(&endpoint, now), show::enabled)?;
+            output.print(&EndpointDocument::new(&endpoint, now()), show::enabled)?;
         }
         WebhookCommand::Disable { id } => {
             let endpoint = admin.disable(id).await?;
-            output.print(&EndpointDocument::new(&endpoint, now), show::disabled)?;
+            output.print(&EndpointDocument::new(&endpoint, now()), show::disabled)?;
         }
         WebhookCommand::RotateSecret { id, expire_old: true, .. } => {
             let endpoint = admin.expire_old_secret(id).await?;
-            output.print(&EndpointDocument::new(&endpoint, now), show::expired)?;
+            output.print(&EndpointDocument::new(&endpoint, now()), show::expired)?;
         }
         WebhookCommand::RotateSecret { id, activate: false, .. } => {
             let (endpoint, secret, voided) = admin.rotate_secret(id).await?;
-            let shown = EndpointWithSecret::new(&endpoint, &secret, now);
+            let shown = EndpointWithSecret::new(&endpoint, &secret, now());
             output.print(&shown, |shown| show::rotated(shown, voided))?;
         }
         WebhookCommand::RotateSecret { id, activate: true, .. } => {
             let endpoint = admin.activate_secret(id).await?;
-            output.print(&EndpointDocument::new(&endpoint, now), show::activated)?;
+            output.print(&EndpointDocument::new(&endpoint, now()), show::activated)?;
         }
         WebhookCommand::Test { id, event, wait } => {
             let delivery_id = admin.test(id, event).await?;
@@ -203,7 +203,7 @@ async fn list(admin: &WebhookAdmin, user: Option<UserId>, output: Output) -> Res
         let progress = RepairProgress::start();
         admin.list_all(|found| progress.show_rows(found as u64, None, "webhook endpoints")).await?
     };
-    let (states, now) = (admin.health_of(&readable).await?, admin.clock.now());
+    let (states, now) = (admin.health_of(&readable).await, admin.clock.now());
     let rows = readable.iter().zip(states).map(|(endpoint, health)| EndpointOfUser {
         user_id: endpoint.account_id,
         endpoint: EndpointWithHealth { endpoint: EndpointDocument::new(endpoint, now), health },

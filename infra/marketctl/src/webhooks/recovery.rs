@@ -143,7 +143,9 @@ impl RecoveryReport {
     fn text(&self) -> String {
         let Self { endpoint_id, held, failed, pending, done, .. } = self;
         if self.oldest.is_none() {
-            return format!("Endpoint {endpoint_id} has no such deliveries to send again.");
+            return format!(
+                "Endpoint {endpoint_id} has no such deliveries to send again. What is due within five minutes is sent by itself."
+            );
         }
         let (oldest, newest) = (second(self.oldest), second(self.newest));
         let found = format!(
@@ -208,7 +210,12 @@ mod tests {
         let counts = "Queued: 20. Changed meanwhile: 3. With too many rounds: 2. No longer kept: 1. Left: 8.";
         assert_eq!(text, format!("{found}{counts}"));
         let text = RecoveryReport::counted(id(), &Survey::default()).text();
-        assert_eq!(text, format!("Endpoint {ID} has no such deliveries to send again."));
+        assert_eq!(
+            text,
+            format!(
+                "Endpoint {ID} has no such deliveries to send again. What is due within five minutes is sent by itself."
+            )
+        );
     }
 
     #[test]

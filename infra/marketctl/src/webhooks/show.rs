@@ -1,5 +1,6 @@
 //! Endpoints and deliveries as text for people.
 
+use admin::webhooks::EndpointHealth;
 use admin::webhooks::document::{
     DeliveryDocument, DeliveryRow, EndpointDocument, EndpointOfUser, EndpointWithHealth, EndpointWithSecret,
     RemovedEndpoint, SentDelivery, WaitsFor,
@@ -13,7 +14,7 @@ use crate::cli::ListDeliveries;
 
 /// The most characters of an answer that the table shows. The JSON output has all that is stored.
 const MAX_ANSWER_CHARS: usize = 60;
-const ENDPOINT_COLUMNS: [&str; 7] = ["ENDPOINT ID", "URL", "STATUS", "WAITING", "HELD", "LAST ERROR", "EVENTS"];
+const ENDPOINT_COLUMNS: [&str; 7] = ["ENDPOINT ID", "URL", "STATUS", "PENDING", "HELD", "LAST ERROR", "EVENTS"];
 
 pub(super) fn added(user: UserId, shown: &EndpointWithSecret<'_>) -> String {
     let EndpointDocument { id, url, .. } = shown.endpoint;
@@ -58,6 +59,7 @@ pub(super) fn expired(endpoint: &EndpointDocument<'_>) -> String {
 /// Shows an endpoint and its state.
 pub(super) fn endpoint(shown: &EndpointWithHealth<'_>) -> String {
     let EndpointWithHealth { endpoint, health } = shown;
+    let health = health.clone().unwrap_or_default();
     let yes_or_no = |is_so: bool| if is_so { "yes" } else { "no" }.to_owned();
     details([
         ("Endpoint", endpoint.id.to_string()),
@@ -65,13 +67,14 @@ pub(super) fn endpoint(shown: &EndpointWithHealth<'_>) -> String {
         ("Events", events(endpoint)),
         ("Status", endpoint_status(shown)),
         ("Created", second(Some(endpoint.created_at))),
-        ("Waiting deliveries", health.waiting.to_string()),
-        ("Oldest of them", second(health.oldest_waiting_at)),
+        ("Pending deliveries", health.pending.to_string()),
+        ("Of them, due now", health.waiting.to_string()),
+        ("Due since", second(health.oldest_waiting_at)),
         ("Held deliveries", health.held.to_string()),
         ("Last acknowledged", second(health.last_success_at)),
         ("Last failed", second(health.last_failure_at)),
         ("Last error", health.last_error.clone().unwrap_or_else(|| "-".to_owned())),
-        ("Switched off at", second(health.switch_off_at)),
+        ("Will be switched off", second(health.switch_off_at)),
         ("Owner is warned", yes_or_no(health.warned)),
         ("Slow or new", yes_or_no(health.slow)),
         ("Next secret active", second(endpoint.next_secret_active_at)),
@@ -82,13 +85,14 @@ pub(super) fn endpoint(shown: &EndpointWithHealth<'_>) -> String {
 /// Returns the status of an endpoint, and what is the matter with it.
 fn endpoint_status(shown: &EndpointWithHealth<'_>) -> String {
     let EndpointWithHealth { endpoint, health } = shown;
-    match (endpoint.disabled_reason, health.failing_since, health.failed_attempts) {
-        (Some(reason), ..) => {
+    let failing = health.as_ref().and_then(|health| health.failing_since.zip(health.failed_attempts));
+    match (endpoint.disabled_reason, failing) {
+        (Some(reason), _) => {
             let reason = reason.as_str().replace('_', " ");
             let since = endpoint.disabled_at.map(|at| format!(" since {}", second(Some(at))));
             format!("{} ({reason}){}", endpoint.status, since.unwrap_or_default())
         }
-        (None, Some(since), Some(failed)) => {
+        (None, Some((since, failed))) => {
             format!("failing since {}, attempt {failed} of {ATTEMPTS}", second(Some(since)))
         }
         _ => endpoint.status.to_owned(),
@@ -135,21 +139,23 @@ pub(super) fn endpoints(user: Option<UserId>, endpoints: &[EndpointOfUser<'_>]) 
     }
     let cells = |row: &EndpointOfUser<'_>| {
         let EndpointWithHealth { endpoint, health } = &row.endpoint;
-        let last_error = health.last_error.clone().unwrap_or_else(|| "-".to_owned());
-        let counts = [health.waiting, health.held].map(|count| count.to_string());
-        let [waiting, held] = counts;
+        let known = |shown: fn(&EndpointHealth) -> Option<String>| health.as_ref().and_then(shown);
+        let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+        let pending = or_dash(known(|health| Some(health.pending.to_string())));
+        let held = or_dash(known(|health| Some(health.held.to_string())));
+        let last_error = or_dash(known(|health| health.last_error.clone()));
         let status = endpoint_status(&row.endpoint);
-        [endpoint.id.to_string(), endpoint.url.to_owned(), status, waiting, held, last_error, events(endpoint)]
+        [endpoint.id.to_string(), endpoint.url.to_owned(), status, pending, held, last_error, events(endpoint)]
     };
     let rows = if user.is_some() {
         table(ENDPOINT_COLUMNS, endpoints.iter().map(cells))
     } else {
-        let [id, url, status, waiting, held, error, events] = ENDPOINT_COLUMNS;
+        let [id, url, status, pending, held, error, events] = ENDPOINT_COLUMNS;
         table(
-            ["USER ID", id, url, status, waiting, held, error, events],
+            ["USER ID", id, url, status, pending, held, error, events],
             endpoints.iter().map(|row| {
-                let [id, url, status, waiting, held, error, events] = cells(row);
-                [row.user_id.to_string(), id, url, status, waiting, held, error, events]
+                let [id, url, status, pending, held, error, events] = cells(row);
+                [row.user_id.to_string(), id, url, status, pending, held, error, events]
             }),
         )
     };
@@ -177,7 +183,7 @@ pub(super) fn queued(sent: &SentDelivery) -> String {
 }
 
 pub(super) fn deliveries(list: &ListDeliveries, rows: &[DeliveryRow], is_cut: bool) -> String {
-    let ListDeliveries { id, status, event, since, until, about, limit, .. } = list;
+    let ListDeliveries { id, status, event, since, until, about, .. } = list;
     if rows.is_empty() {
         let status = status.map_or_else(String::new, |status| format!(" that are {}", status.as_str()));
         let is_part = event.is_some() || since.is_some() || until.is_some() || about.is_some();
@@ -187,10 +193,11 @@ pub(super) fn deliveries(list: &ListDeliveries, rows: &[DeliveryRow], is_cut: bo
         );
     }
     let header = ["DELIVERY ID", "EVENT", "STATUS", "ATTEMPTS", "CREATED", "NEXT ATTEMPT", "WAITS FOR"];
+    let count = rows.len();
     let rows = table(header, rows.iter().map(delivery_cells));
     let more = if is_cut {
         format!(
-            "\n\nThese are the newest {limit}. --limit lists more; --status, --event, --since and --about find some."
+            "\n\nThese are the newest {count}. --limit lists more; --status, --event, --since and --about find some."
         )
     } else {
         String::new()

@@ -43,7 +43,8 @@ pub struct EndpointWithSecret<'a> {
 pub struct EndpointWithHealth<'a> {
     #[serde(flatten)]
     pub endpoint: EndpointDocument<'a>,
-    pub health: EndpointHealth,
+    /// `None` if it cannot be found out at present.
+    pub health: Option<EndpointHealth>,
 }
 
 /// An endpoint in a list of an operator, who may see those of all users.

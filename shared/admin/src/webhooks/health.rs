@@ -2,7 +2,7 @@
 
 use common::ids::EndpointId;
 use common::timestamp::Timestamp;
-use futures_util::future::try_join_all;
+use futures_util::future::join_all;
 use serde::Serialize;
 use webhooks::Schedule;
 use webhooks::delivery::{Attempt, Delivery, Status, at_once};
@@ -11,16 +11,27 @@ use webhooks::store::{DeliveryFilter, MAX_PAGE_ROWS};
 
 use crate::webhooks::{WebhookAdmin, WebhookAdminError};
 
-/// How many waiting deliveries are counted.
-const MAX_COUNTED: u64 = 100_000;
-/// How many pages of an index are looked through, each of [`MAX_PAGE_ROWS`] deliveries.
-const PAGES: usize = 3;
+/// How closely an endpoint is looked at.
+#[derive(Clone, Copy)]
+struct Depth {
+    /// How many waiting or held deliveries are counted.
+    counted: u64,
+    /// How many pages of an index are looked through, each of [`MAX_PAGE_ROWS`] deliveries.
+    pages: usize,
+}
+
+/// If one endpoint is asked for.
+const ALONE: Depth = Depth { counted: 100_000, pages: 3 };
+/// If it is one of many.
+const LISTED: Depth = Depth { counted: 1_000, pages: 1 };
 /// How many endpoints are looked at at once.
 const ENDPOINTS_AT_ONCE: usize = 10;
 
 /// The state of an endpoint.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct EndpointHealth {
+    /// How many deliveries are pending: those that wait for their turn or for a retry. At most 100,000 are counted.
+    pub pending: u64,
     /// How many deliveries wait for their turn to be sent for the first time in their round. At most 100,000 are counted.
     pub waiting: u64,
     /// How many deliveries are held. At most 100,000 are counted.
@@ -48,6 +59,7 @@ pub struct EndpointHealth {
 
 /// The deliveries and counts from which the state is computed.
 struct Findings {
+    pending: u64,
     waiting: u64,
     held: u64,
     oldest_waiting_at: Option<Timestamp>,
@@ -59,37 +71,41 @@ impl WebhookAdmin {
     /// Returns an endpoint and its state.
     pub async fn endpoint(&self, id: EndpointId) -> Result<(WebhookEndpoint, EndpointHealth), WebhookAdminError> {
         let endpoint = self.find(id).await?;
-        let health = self.health(&endpoint).await?;
+        let health = self.health(&endpoint, ALONE).await?;
         Ok((endpoint, health))
     }
 
-    /// Returns the states of endpoints, in their order.
-    pub async fn health_of(&self, endpoints: &[WebhookEndpoint]) -> Result<Vec<EndpointHealth>, WebhookAdminError> {
+    /// Returns the states of endpoints, in their order, after a look that is not as close: at most 1,000 deliveries are
+    /// counted, and 100 looked at. The state of an endpoint that cannot be found out now is `None`.
+    pub async fn health_of(&self, endpoints: &[WebhookEndpoint]) -> Vec<Option<EndpointHealth>> {
         let mut states = Vec::with_capacity(endpoints.len());
         for some in endpoints.chunks(ENDPOINTS_AT_ONCE) {
-            states.extend(try_join_all(some.iter().map(|endpoint| self.health(endpoint))).await?);
+            let looked = join_all(some.iter().map(|endpoint| self.health(endpoint, LISTED))).await;
+            states.extend(looked.into_iter().map(Result::ok));
         }
-        Ok(states)
+        states
     }
 
-    async fn health(&self, endpoint: &WebhookEndpoint) -> Result<EndpointHealth, WebhookAdminError> {
-        let (id, now) = (endpoint.id, self.clock.now());
-        let rows = PAGES * MAX_PAGE_ROWS.unsigned_abs() as usize;
+    async fn health(&self, endpoint: &WebhookEndpoint, depth: Depth) -> Result<EndpointHealth, WebhookAdminError> {
+        let (id, now, Depth { counted, pages }) = (endpoint.id, self.clock.now(), depth);
+        let rows = pages * MAX_PAGE_ROWS.unsigned_abs() as usize;
         let everything = DeliveryFilter::default();
-        let (waiting, oldest_pending, newest, count, held) = tokio::try_join!(
+        let (waiting, oldest_pending, newest, count, pending, held) = tokio::try_join!(
             async { Ok(self.store.waiting(id, false, MAX_PAGE_ROWS).await?) },
-            self.oldest_pending(id),
+            self.oldest_pending(id, pages),
             async { Ok(self.store.list_deliveries(id, &everything, None, rows).await?) },
-            async { Ok(self.store.count_waiting(id, now, MAX_COUNTED).await?) },
-            async { Ok(self.store.count_with(id, Status::Held, None, None, MAX_COUNTED).await?) },
+            async { Ok(self.store.count_waiting(id, now, counted).await?) },
+            async { Ok(self.store.count_with(id, Status::Pending, None, None, counted).await?) },
+            async { Ok(self.store.count_with(id, Status::Held, None, None, counted).await?) },
         )?;
         // What owners and operators have sent bears no time in the index.
         let first = waiting.iter().map(|waiting| waiting.at).find(|at| *at > at_once());
         let sent = oldest_pending.iter().map(|delivery| &delivery.progress);
         let sent = sent.filter(|progress| progress.wake_at == Some(at_once())).map(|progress| progress.due);
         let findings = Findings {
-            waiting: count.min(MAX_COUNTED),
-            held: held.min(MAX_COUNTED),
+            pending: pending.min(counted),
+            waiting: count.min(counted),
+            held: held.min(counted),
             oldest_waiting_at: first.into_iter().chain(sent).min().filter(|at| *at <= now),
             newest: newest.deliveries,
             oldest_pending,
@@ -97,9 +113,9 @@ impl WebhookAdmin {
         Ok(EndpointHealth::of(endpoint, &findings, self.drains.schedule(), now))
     }
 
-    async fn oldest_pending(&self, id: EndpointId) -> Result<Vec<Delivery>, WebhookAdminError> {
+    async fn oldest_pending(&self, id: EndpointId, pages: usize) -> Result<Vec<Delivery>, WebhookAdminError> {
         let (mut found, mut from) = (Vec::new(), None);
-        for _ in 0..PAGES {
+        for _ in 0..pages {
             let page = self.store.deliveries_with(id, Status::Pending, None, from).await?;
             found.extend(page.deliveries);
             from = page.next;
@@ -122,6 +138,7 @@ impl EndpointHealth {
         let pending = found.oldest_pending.iter().filter(|delivery| may_switch_off(delivery, endpoint));
         let deciding = pending.min_by_key(|delivery| round_ends_at(delivery, schedule, now));
         Self {
+            pending: found.pending,
             waiting: found.waiting,
             held: found.held,
             oldest_waiting_at: found.oldest_waiting_at,
@@ -223,7 +240,8 @@ mod tests {
         oldest_pending: Vec<Delivery>,
         now: i64,
     ) -> EndpointHealth {
-        let findings = Findings { waiting: 2, held: 5, oldest_waiting_at: Some(at(50)), newest, oldest_pending };
+        let findings =
+            Findings { pending: 7, waiting: 2, held: 5, oldest_waiting_at: Some(at(50)), newest, oldest_pending };
         EndpointHealth::of(endpoint, &findings, Schedule::default(), at(now))
     }
 
@@ -233,7 +251,7 @@ mod tests {
         other.progress.attempts = vec![attempt(90, 204), attempt(120, 204)];
         let shown = health(&endpoint(), vec![one, other], Vec::new(), 200);
         assert_eq!((shown.last_success_at, shown.last_failure_at), (Some(at(120)), Some(at(130))));
-        assert_eq!((shown.waiting, shown.held, shown.slow), (2, 5, false));
+        assert_eq!((shown.pending, shown.waiting, shown.held, shown.slow), (7, 2, 5, false));
         assert_eq!((shown.oldest_waiting_at, shown.last_error.as_deref()), (Some(at(50)), Some("answered 500")));
         assert_eq!((shown.failing_since, shown.switch_off_at, shown.warned), (None, None, false));
     }

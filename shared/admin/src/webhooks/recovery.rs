@@ -98,7 +98,8 @@ pub enum RecoveryProgress {
     Slowed { done: u64, of: u64 },
 }
 
-/// The deliveries of a selection, oldest first.
+/// The deliveries of a selection: those that are held or failed, oldest first, and then the pending ones. Most of what is
+/// pending is not selected, so reading it must not keep the others waiting.
 struct Selected {
     endpoint: EndpointId,
     span: Span,
@@ -196,7 +197,10 @@ impl WebhookAdmin {
         let (mut room, of) = (0, recovery.found.total());
         while selected.read_on(&self.store, self.clock.now()).await? {
             if until.is_some_and(|until| until <= Instant::now()) {
-                return Ok(false);
+                return Ok(selected.has_only_unread_pending());
+            }
+            if !selected.has_next() {
+                continue;
             }
             self.require_on(endpoint.account_id, endpoint.id).await?;
             if room == 0 {
@@ -268,25 +272,50 @@ impl Selected {
         Self { endpoint, span, lists: lists.collect(), unreadable: Vec::new() }
     }
 
+    /// Returns the lists from which deliveries are taken now.
+    fn current(&mut self) -> impl Iterator<Item = &mut SelectedList> {
+        let is_pending_next =
+            self.lists.iter().filter(|list| list.status != Status::Pending).all(SelectedList::is_over);
+        self.lists.iter_mut().filter(move |list| (list.status == Status::Pending) == is_pending_next)
+    }
+
+    /// Returns whether it is known which delivery comes next.
+    fn has_next(&mut self) -> bool {
+        let mut found = false;
+        self.current().all(|list| {
+            found |= !list.found.is_empty();
+            list.is_read || !list.found.is_empty()
+        }) && found
+    }
+
+    /// Returns whether all that is left are pending deliveries that were not read. They are attempted by themselves.
+    fn has_only_unread_pending(&self) -> bool {
+        self.lists.iter().all(|list| list.is_over() || list.status == Status::Pending && list.found.is_empty())
+    }
+
     /// Reads a page of each list of which nothing is at hand. Returns whether there is, or may be, something to take.
     async fn read_on(&mut self, store: &WebhookStore, now: Timestamp) -> Result<bool, WebhookAdminError> {
-        for list in self.lists.iter_mut().filter(|list| list.found.is_empty() && !list.is_read) {
-            let page = store.deliveries_with(self.endpoint, list.status, Some(self.span), list.next.take()).await?;
+        let endpoint = self.endpoint;
+        let span = self.span;
+        let mut unreadable = Vec::new();
+        for list in self.current().filter(|list| list.found.is_empty() && !list.is_read) {
+            let page = store.deliveries_with(endpoint, list.status, Some(span), list.next.take()).await?;
             list.found
                 .extend(page.deliveries.into_iter().filter(|delivery| !delivery.is_test && !is_soon(delivery, now)));
-            self.unreadable.extend(page.unreadable);
+            unreadable.extend(page.unreadable);
             list.is_read = page.next.is_none();
             list.next = page.next;
         }
-        Ok(self.lists.iter().any(|list| !list.found.is_empty() || !list.is_read))
+        self.unreadable.append(&mut unreadable);
+        Ok(!self.lists.iter().all(SelectedList::is_over))
     }
 
     /// Takes at most `most` of the next deliveries. It takes fewer if one of the lists must be read further first.
     fn take(&mut self, most: u64) -> Vec<Delivery> {
         let mut taken = Vec::new();
-        while (taken.len() as u64) < most && self.lists.iter().all(|list| list.is_read || !list.found.is_empty()) {
+        while (taken.len() as u64) < most && self.has_next() {
             let age = |list: &&mut SelectedList| list.found.front().map(|delivery| (delivery.created_at, delivery.id));
-            let oldest = self.lists.iter_mut().filter(|list| !list.found.is_empty()).min_by_key(age);
+            let oldest = self.current().filter(|list| !list.found.is_empty()).min_by_key(age);
             let Some(delivery) = oldest.and_then(|list| list.found.pop_front()) else { break };
             taken.push(delivery);
         }
@@ -307,6 +336,13 @@ impl Selected {
     }
 }
 
+impl SelectedList {
+    /// Returns whether nothing more can be taken from it.
+    fn is_over(&self) -> bool {
+        self.is_read && self.found.is_empty()
+    }
+}
+
 /// Returns whether an attempt of the delivery comes soon by itself.
 fn is_soon(delivery: &Delivery, now: Timestamp) -> bool {
     delivery.progress.status == Status::Pending && delivery.progress.due <= now.plus_millis(SOON_MILLIS)
@@ -318,15 +354,16 @@ impl Survey {
         self.held + self.failed + self.pending
     }
 
-    /// Counts a delivery of the selection. They come oldest first.
+    /// Counts a delivery of the selection.
     fn add(&mut self, delivery: &Delivery) {
         match delivery.progress.status {
             Status::Held => self.held += 1,
             Status::Pending => self.pending += 1,
             Status::Delivered | Status::Failed => self.failed += 1,
         }
-        let last = delivery.created_at;
-        self.span = Some(Span { first: self.span.map_or(last, |span| span.first), last });
+        let at = delivery.created_at;
+        let Span { first, last } = self.span.unwrap_or(Span { first: at, last: at });
+        self.span = Some(Span { first: first.min(at), last: last.max(at) });
     }
 }
 
