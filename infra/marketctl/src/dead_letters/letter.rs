@@ -158,10 +158,9 @@ pub(super) fn destination(queue: LetterQueue, body: &str, now: Timestamp) -> Res
         LetterQueue::Feed => match feed::parse(body, now) {
             Ok(_) => Ok(Queue::Feed),
             Err(rejection) => {
-                let others = rejection.others.iter().map(|other| format!("; {other}")).collect::<String>();
-                let whole = rejection.field.is_empty();
-                let first = if whole { rejection.reason } else { rejection.to_string() };
-                Err(shortened(&format!("{first}{others}")))
+                let first = if rejection.field.is_empty() { rejection.reason.clone() } else { rejection.to_string() };
+                let all: Vec<_> = [first].into_iter().chain(rejection.others.iter().map(ToString::to_string)).collect();
+                Err(shortened(&all.join("; ")))
             }
         },
         // The lanes in which the service sends these itself.

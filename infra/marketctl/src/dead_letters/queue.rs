@@ -21,7 +21,7 @@ use crate::session::{CHECK_HINT, Session};
 /// The most calls in flight at a time.
 pub(super) const MAX_CALLS_IN_FLIGHT: usize = 16;
 /// The most messages that SQS returns or takes in one call.
-const MAX_MESSAGES: usize = 10;
+const MAX_MESSAGES: u8 = 10;
 /// Receiving ends once this many answers in a row had nothing new.
 const EMPTY_ANSWERS: usize = 2;
 /// How long SQS waits for a message before it answers that there is none. Such a call asks all of its servers.
@@ -73,7 +73,7 @@ impl DeadQueue {
             for answer in received {
                 match answer {
                     Ok(letters) => {
-                        is_full |= letters.len() == MAX_MESSAGES;
+                        is_full |= letters.len() == usize::from(MAX_MESSAGES);
                         // Of a letter that was received twice, only the newest handle is sure to be of use.
                         taken.extend(letters.into_iter().map(|letter| (letter.message_id, letter)));
                     }
@@ -112,7 +112,7 @@ impl DeadQueue {
 
     async fn receive(&self, hold: Duration, kept_seconds: u64) -> Result<Vec<Letter>, CommandFailure> {
         let request = self.client.receive_message().queue_url(&self.url);
-        let request = request.max_number_of_messages(MAX_MESSAGES as i32).wait_time_seconds(WAIT_SECONDS);
+        let request = request.max_number_of_messages(MAX_MESSAGES.into()).wait_time_seconds(WAIT_SECONDS);
         let request = request.visibility_timeout(i32::try_from(hold.as_secs()).unwrap_or(i32::MAX));
         let request = request.message_attribute_names("All");
         let request = request.message_system_attribute_names(MessageSystemAttributeName::All);
@@ -130,7 +130,7 @@ impl DeadQueue {
     /// Lets everybody see letters again. If that fails, SQS does it once their time is over.
     pub(super) async fn give_back<'a>(&self, letters: impl IntoIterator<Item = &'a Letter>) {
         let handles: Vec<&str> = letters.into_iter().map(|letter| letter.handle.as_str()).collect();
-        let calls = handles.chunks(MAX_MESSAGES).map(|chunk| {
+        let calls = handles.chunks(MAX_MESSAGES.into()).map(|chunk| {
             let entries = chunk.iter().enumerate().map(|(number, handle)| {
                 let entry = ChangeMessageVisibilityBatchRequestEntry::builder().id(number.to_string());
                 entry.receipt_handle(*handle).visibility_timeout(0).build()
