@@ -33,7 +33,7 @@ fn codes<'a>(document: &'a Value, list: &str) -> BTreeSet<&'a str> {
     document[list].as_object().unwrap().keys().map(String::as_str).collect()
 }
 
-/// Checks that `params` fit the schema, have every value that it names, and fill a message.
+/// Checks that `params` fit the schema, have nothing that it does not name, and fill a message. Returns that.
 fn check(document: &Value, error: &Value, params: &Value) -> String {
     assert_eq!(misfits(document, &error["params"], params), [""; 0], "{params}");
     let named = error["params"]["properties"].as_object().cloned().unwrap_or_default();
