@@ -105,6 +105,7 @@ fn status(key: &KeyRecord, now: Timestamp) -> String {
         (KeyStatus::Active, Some(at)) if key.replaced_by.is_some() => {
             format!("replaced, accepted until {}", second(Some(at)))
         }
+        (KeyStatus::Active, _) if key.limit == 0 => "active, limit 0".to_owned(),
         (KeyStatus::Active, _) => "active".to_owned(),
     }
 }
