@@ -73,7 +73,7 @@ async fn a_key_is_replaced_with_an_overlap_once() {
     let (_, record) = target.key_of(target.uuid(1).into(), &[Scope::CatalogRead]).await;
     let rotate = format!("rotate {} --overlap", record.key_id);
     let too_long = refused(&target, &format!("{rotate} 8d")).await;
-    assert_eq!(too_long["error"], "overlap: must be at most 7 days");
+    assert_eq!(too_long["error"], "invalid value for '--overlap': must be at most 7 days");
 
     let rotated = done(&target, &format!("{rotate} 7d")).await;
     assert_eq!(rotated["in_doubt"], false);
@@ -130,7 +130,7 @@ async fn a_leaked_text_is_identified_and_never_printed() {
         let failure: Value = serde_json::from_str(&refused.stderr).unwrap();
         assert_eq!((refused.code, &failure["reason"]), (1, &json!(reason)));
     }
-    for line in [format!("identify {text}"), format!("identify - {text}"), "identify".to_owned()] {
+    for line in [format!("identify {text}"), format!("identify - {text}")] {
         let wrong = keys(&target, &line).await;
         assert_eq!(wrong.code, 2, "{}", line.len());
         assert!(!format!("{wrong:?}").contains(&text), "the text is printed");

@@ -145,17 +145,32 @@ async fn an_endpoint_is_added_listed_switched_and_removed() {
     assert_eq!(
         added,
         json!({"id": id, "url": URL, "events": ["listing.sold", "wallet.deposit"], "status": "enabled",
-            "disabled_reason": null, "created_at": created_at, "secret": secret})
+            "disabled_reason": null, "disabled_at": null, "created_at": created_at,
+            "next_secret_active_at": null, "old_secret_valid_until": null, "secret": secret})
     );
     added.as_object_mut().unwrap().remove("secret");
-    assert_eq!(cli.done(&list).await, json!([added]));
+    let listed = async || {
+        let mut rows = cli.done(&list).await;
+        let row = rows[0].as_object_mut().unwrap();
+        assert_eq!(
+            (row.remove("user_id"), row.remove("health").unwrap()["held"].take()),
+            (Some(json!(owner)), json!(0))
+        );
+        rows
+    };
+    assert_eq!(listed().await, json!([added]));
 
     let mut disabled = added.clone();
     (disabled["status"], disabled["disabled_reason"]) = (json!("disabled"), json!("owner"));
     for _ in 0..2 {
-        assert_eq!(cli.done(&format!("disable {id}")).await, disabled);
+        let shown = cli.done(&format!("disable {id}")).await;
+        assert!(shown["disabled_at"].as_str() >= created_at.as_str(), "{shown}");
+        if disabled["disabled_at"].is_null() {
+            disabled["disabled_at"] = shown["disabled_at"].clone();
+        }
+        assert_eq!(shown, disabled);
     }
-    assert_eq!(cli.done(&list).await, json!([disabled]));
+    assert_eq!(listed().await, json!([disabled]));
     let shown = cli.run(&list).await.stdout;
     assert!(shown.contains("disabled (owner)") && shown.contains(&format!("webhooks enable {id}")), "{shown}");
     for _ in 0..2 {
@@ -251,5 +266,5 @@ async fn unknown_ids_are_refused_and_malformed_ones_are_wrong_usage() {
     }
     let other = cli.run(&format!("list --user {owner} --stack other")).await;
     assert_eq!(other.code, 1);
-    assert!(other.stderr.contains("nothing was done: queue other-webhooks-"), "{other:?}");
+    assert!(other.stderr.contains("there is no stack `other` here"), "{other:?}");
 }

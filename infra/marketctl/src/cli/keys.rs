@@ -39,6 +39,9 @@ pub(crate) enum KeyCommand {
         text: Source,
     },
     /// Change a key's name, tier or limit; its next request is counted against the new limit
+    #[command(
+        override_usage = "marketctl keys update [OPTIONS] <KEY_ID>\n       --name <NAME> | --tier <TIER> | --limit <N|tier>"
+    )]
     Update {
         /// The key's id, as `keys list` shows it
         key_id: KeyId,
@@ -46,6 +49,9 @@ pub(crate) enum KeyCommand {
         changes: KeyChanges,
     },
     /// Revoke a key, or all keys of a user, for good: the next request is refused
+    #[command(
+        override_usage = "marketctl keys revoke [OPTIONS] <KEY_ID>\n       marketctl keys revoke [OPTIONS] --user <UUID>"
+    )]
     #[command(group = ArgGroup::new("which").args(["key_id", "user"]).required(true))]
     Revoke {
         /// The key's id, as `keys list` shows it

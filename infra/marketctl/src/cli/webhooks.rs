@@ -126,6 +126,9 @@ pub(crate) struct ListDeliveries {
 }
 
 #[derive(Args, Debug)]
+#[command(
+    override_usage = "marketctl webhooks resend [OPTIONS] <DELIVERY_ID>\n       marketctl webhooks resend [OPTIONS] --endpoint <ID>"
+)]
 #[command(group = ArgGroup::new("which").args(["id", "endpoint"]).required(true))]
 pub(crate) struct ResendOptions {
     /// The delivery's id, as `webhooks deliveries` shows it
@@ -167,6 +170,7 @@ pub(crate) struct AddEndpoint {
 }
 
 #[derive(Args, Debug)]
+#[command(override_usage = "marketctl webhooks update <ID>\n       [--url <URL>] [--event <EVENT>]")]
 #[command(group = ArgGroup::new("change").args(["url", "events"]).required(true).multiple(true))]
 pub(crate) struct UpdateEndpoint {
     /// The endpoint's id, as `webhooks list` shows it

@@ -106,6 +106,7 @@ mod tests {
             "key_id": ID, "user_id": ID, "name": null, "tier": "free", "scopes": ["catalog:read"],
             "rate_limit_per_minute": Tier::Free.limit(), "status": "active", "created_at": "1970-01-01T00:00:00.000Z",
             "expires_at": null, "last_used_at": null, "last4": key().0.last4(),
+            "replaced_by": null, "revoked_at": null,
         });
         for (name, value) in others.as_object().unwrap() {
             expected[name] = value.clone();
