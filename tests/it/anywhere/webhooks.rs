@@ -141,7 +141,7 @@ async fn an_endpoint_is_added_listed_switched_and_removed() {
     let mut added = cli.done(&format!("add --user {owner} --url {URL} {events}")).await;
     let (id, secret) = (text(&added["id"]), text(&added["secret"]));
     assert!(secret.starts_with("whsec_"));
-    let created_at = &added["created_at"];
+    let created_at = added["created_at"].clone();
     assert_eq!(
         added,
         json!({"id": id, "url": URL, "events": ["listing.sold", "wallet.deposit"], "status": "enabled",
