@@ -319,8 +319,8 @@ async fn help_and_tables_fit_a_narrow_terminal() {
         assert!(wide.is_empty(), "{arguments:?}: {wide:?}");
         let listed =
             help.stdout.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
-        let named = listed.filter_map(|line| line.strip_prefix("  ").filter(|rest| !rest.starts_with(' ')));
-        let names = named.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help");
+        let starts = listed.filter_map(|line| line.strip_prefix("  ").filter(|rest| !rest.starts_with(' ')));
+        let names = starts.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help");
         commands.extend(names.map(|name| [command.clone(), vec![name.to_owned()]].concat()));
     }
 }

@@ -228,7 +228,7 @@ async fn a_walk_misses_nothing_that_stays() {
                 holding.change(&stack, &running, changes).await;
             }
             holding.let_all_through();
-            pending().await
+            pending::<()>().await;
         };
         let lines = tokio::select! {
             lines = walker.start(&url, &key, 1).lines() => lines,

@@ -29,7 +29,7 @@ pub(crate) struct CommandFailure {
     /// Each detail for people is one line.
     details: Vec<String>,
     /// The details for programs are a member of the document, which has this name.
-    member: Option<(&'static str, Value)>,
+    member: Option<Box<(&'static str, Value)>>,
     /// What kind of error it is, unless it came after the change. The audit line has it.
     code: Option<ErrorCode>,
 }
@@ -77,7 +77,7 @@ impl CommandFailure {
 
     /// Adds the details for programs, as a member of the document.
     pub(crate) fn with_member(self, name: &'static str, value: impl Serialize) -> Self {
-        Self { member: Some((name, json!(value))), ..self }
+        Self { member: Some(Box::new((name, json!(value)))), ..self }
     }
 
     /// Returns the failure as text for people: what went wrong, the details, and what to do next.
@@ -95,7 +95,7 @@ impl CommandFailure {
     /// Returns the failure as JSON for programs, with all details.
     pub(crate) fn document(&self) -> Value {
         let mut document = json!({ "error": self.message, "hint": self.hint });
-        if let Some((name, value)) = &self.member {
+        if let Some((name, value)) = self.member.as_deref() {
             document[*name] = value.clone();
         }
         document

@@ -29,7 +29,7 @@ pub fn details<const N: usize>(facts: [(&str, String); N]) -> String {
         let value = printable(value);
         if what.eq_ignore_ascii_case("status") { state(&value) } else { value }
     };
-    let facts: Vec<_> = facts.iter().map(|(what, value)| (*what, shown(what, value))).collect();
+    let facts = facts.map(|(what, value)| (what, shown(what, &value)));
     listed(&facts, columns())
 }
 

@@ -60,10 +60,10 @@ pub(crate) struct Target {
     #[arg(long, global = true, env = "MARKETCTL_STACK", default_value = Resources::DEFAULT_STACK, help_heading = COMMON)]
     #[arg(value_parser = NonEmptyStringValueParser::new())]
     pub(crate) stack: String,
-    /// The stack's region, in place of AWS_REGION and the profile's
+    /// The stack's region, in place of `AWS_REGION` and the profile's
     #[arg(long, global = true, help_heading = COMMON, value_parser = NonEmptyStringValueParser::new())]
     pub(crate) region: Option<String>,
-    /// The profile with the credentials, in place of AWS_PROFILE
+    /// The profile with the credentials, in place of `AWS_PROFILE`
     #[arg(long, global = true, help_heading = COMMON, value_parser = NonEmptyStringValueParser::new())]
     pub(crate) profile: Option<String>,
 }

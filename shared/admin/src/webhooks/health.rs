@@ -71,7 +71,7 @@ impl WebhookAdmin {
     /// Returns an endpoint and its state.
     pub async fn endpoint(&self, id: EndpointId) -> Result<(WebhookEndpoint, EndpointHealth), WebhookAdminError> {
         let endpoint = self.find(id).await?;
-        let health = self.health(&endpoint, ALONE).await?;
+        let health = Box::pin(self.health(&endpoint, ALONE)).await?;
         Ok((endpoint, health))
     }
 
@@ -80,7 +80,7 @@ impl WebhookAdmin {
     pub async fn health_of(&self, endpoints: &[WebhookEndpoint]) -> Vec<Option<EndpointHealth>> {
         let mut states = Vec::with_capacity(endpoints.len());
         for some in endpoints.chunks(ENDPOINTS_AT_ONCE) {
-            let looked = join_all(some.iter().map(|endpoint| self.health(endpoint, LISTED))).await;
+            let looked = join_all(some.iter().map(|endpoint| Box::pin(self.health(endpoint, LISTED)))).await;
             states.extend(looked.into_iter().map(Result::ok));
         }
         states
