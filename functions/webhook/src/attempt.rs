@@ -10,7 +10,7 @@ use common::timestamp::Timestamp;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use http::HeaderMap;
-use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, InvalidHeaderValue, USER_AGENT};
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, InvalidHeaderValue, USER_AGENT};
 use tokio::time::{Instant, sleep_until};
 use webhooks::delivery::{
     Attempt, Delivery, Dispatch, MAX_CLAIMS, StepRefusal, Token, Transition, claim, claim_watched, overdue_at, refusal,
@@ -208,9 +208,11 @@ fn headers(
     let body = delivery.body.as_bytes();
     let id = HeaderValue::try_from(delivery.id.to_string())?;
     let timestamp = HeaderValue::from(sent_at.seconds());
-    let mut headers = HeaderMap::with_capacity(9);
+    let mut headers = HeaderMap::with_capacity(10);
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(USER_AGENT, HeaderValue::from_static("marketplace-webhooks/1"));
+    // Some firewalls refuse requests without it.
+    headers.insert(ACCEPT, HeaderValue::from_static("*/*"));
     let service = service_signature(secrets.active(sent_at), body);
     let standard = standard_signature(secrets.valid(sent_at), delivery.id, sent_at, body);
     for (name, value) in [

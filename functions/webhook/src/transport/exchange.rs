@@ -1,109 +1,130 @@
-//! What goes over a connection, and why a POST got no answer.
-//!
-//! It notes when the request is written, and reads the rest of the answer after its status is known. Nothing in that rest
-//! changes the outcome of the attempt.
-//!
-//! The endpoint's owner may read the messages of the errors, so they name no address: the owner must not learn what a name
-//! resolves to inside our network.
+//! One request and its answer on a connection.
 
-use std::convert::Infallible;
-use std::error::Error;
-use std::io;
-use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll};
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::Response;
-use http_body_util::{BodyExt, Full};
-use hyper::body::{Body, Frame, Incoming, SizeHint};
-use hyper_util::client::legacy;
-use rustls::CertificateError as Certificate;
-use thiserror::Error;
-use tokio::time::{Instant, timeout};
+use tokio::io::AsyncWriteExt;
+use tokio::time::{Instant, timeout_at};
 
-use webhooks::guard::{AddressRefusal, UrlRefusal};
+use super::connect::Connection;
+use super::error::PostError;
+use super::head::{BodyEnd, Framing, Head, read_some};
 
 /// How many bytes of a body are read so that the connection can be used again. Beyond that a new connection is cheaper.
 const MAX_BODY_BYTES: usize = 64 * 1_024;
 /// How long reading the body may take.
 const BODY_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long a body may pause whose end is not known. Then it counts as ended, because the receiver may keep the
+/// connection open.
+const PAUSE_TIMEOUT: Duration = Duration::from_millis(100);
 /// The longest excerpt, in bytes.
 const MAX_EXCERPT_BYTES: usize = 1_024;
 
 /// When a request was written, once it is. What comes before is the way to the receiver: look-up, connection, handshake. It
 /// says nothing about the receiver itself. Clones share the note.
 #[derive(Clone, Debug, Default)]
-pub struct Written(Arc<OnceLock<Instant>>);
-
-/// A request's body. It is asked for its bytes when the head is written.
-pub(super) struct NotingBody {
-    body: Full<Bytes>,
-    written: Written,
-}
+pub struct Written(Arc<Mutex<Option<Instant>>>);
 
 impl Written {
     /// Returns when the request was written, if it is.
     pub fn at(&self) -> Option<Instant> {
-        self.0.get().copied()
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn noted_by(&self, body: Bytes) -> NotingBody {
-        NotingBody { body: Full::new(body), written: self.clone() }
-    }
-}
-
-impl Body for NotingBody {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        self.written.0.get_or_init(Instant::now);
-        Pin::new(&mut self.body).poll_frame(context)
+    fn note(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
     }
 
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+    pub(super) fn forget(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 }
 
-/// Reads the rest of an answer. If it is too long or too slow, its connection is dropped. Returns the beginning of the
-/// body, or `None` if the body is empty or the status is 2xx.
-pub(super) async fn finish(answer: Response<Incoming>) -> Option<String> {
-    let wanted = if answer.status().is_success() { 0 } else { MAX_EXCERPT_BYTES };
-    let mut kept = Vec::new();
-    // What was read is kept, even if the body did not end in time or broke off.
-    let _ = timeout(BODY_TIMEOUT, read(answer.into_body(), wanted, &mut kept)).await;
-    (!kept.is_empty()).then(|| excerpt(&kept))
+/// An answer whose head was read. Its body follows on the connection.
+pub(super) struct Answer {
+    pub(super) status: u16,
+    /// Whether it came before the whole request was written.
+    pub(super) is_early: bool,
+    connection: Connection,
+    framing: Framing,
+    /// What was read after the head and was not looked at.
+    unread: Vec<u8>,
 }
 
-async fn read(mut body: Incoming, wanted: usize, kept: &mut Vec<u8>) {
-    let mut left = MAX_BODY_BYTES;
-    while !body.is_end_stream()
-        && let Some(Ok(frame)) = body.frame().await
-    {
-        let Some(data) = frame.data_ref() else { continue };
-        let missing = wanted.saturating_sub(kept.len());
-        kept.extend_from_slice(&data[..missing.min(data.len())]);
-        let Some(rest) = left.checked_sub(data.len()) else { return };
-        left = rest;
+/// Writes a request and reads the head of the answer, which may come before everything is written.
+pub(super) async fn exchange(
+    mut connection: Connection,
+    request: &[u8],
+    written: &Written,
+    head: &mut Head,
+) -> Result<Answer, PostError> {
+    *head = Head::default();
+    written.note();
+    let (mut reader, mut writer) = tokio::io::split(&mut connection);
+    let writing = async {
+        writer.write_all(request).await?;
+        writer.flush().await
+    };
+    let mut is_early = true;
+    let status = {
+        let mut reading = pin!(head.read(&mut reader));
+        tokio::select! {
+            biased;
+            status = &mut reading => status?,
+            // A receiver that reads no further may have answered all the same.
+            sent = writing => {
+                is_early = sent.is_err();
+                reading.await?
+            }
+        }
+    };
+    let (framing, unread) = std::mem::take(head).into_framing_and_body();
+    Ok(Answer { status, is_early, connection, framing, unread })
+}
+
+impl Answer {
+    /// Reads the rest of the answer. Returns the beginning of the body if the status is not 2xx and the body not empty,
+    /// and the connection if it may be used again: after a 2xx whose body has ended, with nothing after it.
+    pub(super) async fn finish(mut self) -> (Option<String>, Option<Connection>) {
+        let is_success = (200..=299).contains(&self.status);
+        let wanted = if is_success { 0 } else { MAX_EXCERPT_BYTES };
+        let mut kept = Vec::new();
+        let has_ended = self.read_body(wanted, &mut kept).await;
+        let is_reusable =
+            is_success && has_ended && self.framing.keeps_alive && !self.is_early && self.unread.is_empty();
+        ((!kept.is_empty()).then(|| excerpt(&kept)), is_reusable.then_some(self.connection))
+    }
+
+    /// Reads the body within its bounds. Returns whether its end was found.
+    async fn read_body(&mut self, wanted: usize, kept: &mut Vec<u8>) -> bool {
+        let deadline = Instant::now() + BODY_TIMEOUT;
+        let mut left = MAX_BODY_BYTES;
+        loop {
+            let has_ended = self.framing.end.consume(&mut self.unread, |data| {
+                kept.extend_from_slice(&data[..data.len().min(wanted - kept.len())]);
+            });
+            if has_ended {
+                return true;
+            }
+            let until = match self.framing.end {
+                BodyEnd::Unknown => deadline.min(Instant::now() + PAUSE_TIMEOUT),
+                _ => deadline,
+            };
+            match timeout_at(until, read_some(&mut self.connection, &mut self.unread)).await {
+                Ok(Ok(read @ 1..)) if read <= left => left -= read,
+                _ => return false,
+            }
+        }
     }
 }
 
-/// Converts bytes to text that is safe to store and show. Characters that control a terminal or change the direction of
-/// text become spaces.
+/// Converts bytes to text that is safe to store and show. Characters that cannot be seen, control a terminal or change
+/// the direction of text become spaces.
 fn excerpt(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for c in String::from_utf8_lossy(bytes).chars() {
-        let c = if c.is_control() || reorders(c) { ' ' } else { c };
+        let c = if c.is_control() || is_invisible(c) { ' ' } else { c };
         if text.len() + c.len_utf8() > MAX_EXCERPT_BYTES {
             break;
         }
@@ -112,120 +133,16 @@ fn excerpt(bytes: &[u8]) -> String {
     text
 }
 
-/// Returns whether a character is one of Unicode's explicit directional characters.
-fn reorders(c: char) -> bool {
-    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
-/// Why a POST got no answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum PostError {
-    /// The URL is not allowed. Its host name was not looked up.
-    #[error("the URL is not allowed: it {0}")]
-    Url(UrlRefusal),
-    /// There is no such host name, it has no address, or its name servers do not answer.
-    #[error("the host name does not resolve")]
-    Unresolved,
-    /// An address of the host is not public. No connection was made.
-    #[error("the host name has an address that is not public")]
-    NotPublic,
-    /// Every address refused the connection or is unreachable.
-    #[error("cannot connect")]
-    Unreachable,
-    /// There is no TLS connection.
-    #[error("TLS: {0}")]
-    Tls(TlsFailure),
-    /// The deadline passed, whichever step was under way.
-    #[error("no answer within {} s", .0.as_secs_f32())]
-    NoAnswer(Duration),
-    /// The connection was closed or reset. The receiver may have got the request.
-    #[error("the connection was closed before an answer")]
-    Closed,
-    /// The first line or a header of the answer is malformed.
-    #[error("the answer is not HTTP/1.1")]
-    NotHttp,
-    /// The answer's head is longer than 32 KB or has more than 100 headers, or more than 32 informational answers come
-    /// before it.
-    #[error("the answer's head is too long")]
-    HeadTooLong,
-}
-
-/// Why there was no TLS connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum TlsFailure {
-    /// No known authority has issued the certificate, or it is malformed or not meant for servers.
-    #[error("the certificate is not trusted")]
-    Untrusted,
-    /// The certificate is not valid at this time.
-    #[error("the certificate has expired or is not valid yet")]
-    Expired,
-    /// The certificate names other hosts.
-    #[error("the certificate is for another name")]
-    Name,
-    /// There is no common version, cipher or protocol, or the receiver broke off.
-    #[error("the handshake failed")]
-    Handshake,
-}
-
-impl TlsFailure {
-    /// Reads the failure from an I/O error of the TLS library; `None` if the error is not about TLS.
-    pub(super) fn from_io(error: &io::Error) -> Option<Self> {
-        Some(match error.get_ref()?.downcast_ref()? {
-            rustls::Error::InvalidCertificate(certificate) => match certificate {
-                Certificate::Expired
-                | Certificate::ExpiredContext { .. }
-                | Certificate::NotValidYet
-                | Certificate::NotValidYetContext { .. } => Self::Expired,
-                Certificate::NotValidForName | Certificate::NotValidForNameContext { .. } => Self::Name,
-                _ => Self::Untrusted,
-            },
-            _ => Self::Handshake,
-        })
-    }
-}
-
-impl From<TlsFailure> for PostError {
-    fn from(failure: TlsFailure) -> Self {
-        Self::Tls(failure)
-    }
-}
-
-impl From<AddressRefusal> for PostError {
-    fn from(refusal: AddressRefusal) -> Self {
-        match refusal {
-            AddressRefusal::None => Self::Unresolved,
-            AddressRefusal::NotPublic => Self::NotPublic,
-        }
-    }
-}
-
-/// Finds the connector's or the protocol's error, which the client wraps in its own.
-impl From<legacy::Error> for PostError {
-    fn from(error: legacy::Error) -> Self {
-        let mut cause = error.source();
-        while let Some(error) = cause {
-            if let Some(error) = read_cause(error) {
-                return error;
-            }
-            cause = error.source();
-        }
-        Self::Closed
-    }
-}
-
-fn read_cause(cause: &(dyn Error + 'static)) -> Option<PostError> {
-    if let Some(error) = cause.downcast_ref::<PostError>() {
-        return Some(*error);
-    }
-    if let Some(error) = cause.downcast_ref::<hyper::Error>() {
-        return match error {
-            error if error.is_parse_too_large() => Some(PostError::HeadTooLong),
-            error if error.is_parse() => Some(PostError::NotHttp),
-            _ => None,
-        };
-    }
-    // With TLS 1.3 a server refuses a client, for example one without a certificate, only after the handshake.
-    TlsFailure::from_io(cause.downcast_ref()?).map(PostError::Tls)
+/// Returns whether a character is shown as nothing, breaks a line, or steers others: the `Default_Ignorable_Code_Point`s
+/// of Unicode 16, tags and directional characters among them, its two separators, and the marks of annotations.
+const fn is_invisible(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}'
+    )
 }
 
 #[cfg(test)]
@@ -236,6 +153,7 @@ mod tests {
     fn an_excerpt_is_harmless_text_of_at_most_a_kilobyte() {
         assert_eq!(excerpt(b"gone\r\n\x1b[2Jfishing\0"), "gone   [2Jfishing ");
         assert_eq!(excerpt("a\u{202e}b\u{85}ü".as_bytes()), "a b ü");
+        assert_eq!(excerpt("a\u{200b}b\u{feff}c\u{2028}d\u{e0041}e\u{ad}f".as_bytes()), "a b c d e f");
         assert_eq!(excerpt(b"\xff\xc3"), "\u{fffd}\u{fffd}");
         for bytes in [vec![b'a'; 1_024], vec![0xff; 1_024], "ü".repeat(512).into_bytes()] {
             assert!((1_022..=1_024).contains(&excerpt(&bytes).len()));

@@ -1,42 +1,44 @@
 //! The only HTTP client that sends deliveries. It connects only where the guard allows. It trusts nothing about an
-//! answer: not its length, not its pace, not even that it ends.
+//! answer: not its headers, not its length, not its pace, not even that it ends.
 
 mod connect;
+mod error;
 mod exchange;
+mod head;
+mod pool;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
 use common::clock::{Clock, SystemClock};
-use http::{HeaderMap, Method, Request, Response};
-use hyper::body::Incoming;
-use hyper::ext::on_informational;
-use tokio::sync::Notify;
+use http::HeaderMap;
 use tokio::time::{Instant, timeout};
 use webhooks::guard::{EndpointUrl, Policy};
 
+use connect::Connector;
 pub use connect::Reach;
-use connect::{Connector, Pool};
-use exchange::NotingBody;
-pub use exchange::{PostError, TlsFailure, Written};
+pub use error::{PostError, TlsFailure};
+pub use exchange::Written;
+use exchange::{Answer, exchange};
+use head::Head;
+use pool::Pool;
 
 /// How long a receiver has for its answer (specification 6.7.1). The time runs from the look-up of its host name to the
 /// last byte of the answer's head (specification 6.7.2).
 pub const DEADLINE: Duration = Duration::from_secs(10);
 
-/// How many informational answers (1xx) may come before the answer. A receiver that sends them without end would keep the
-/// instance busy for as long as the deadline.
-const MAX_INFORMATIONAL: usize = 32;
-
 /// A pooled client for POSTs to endpoints. Clones share the pool.
 ///
-/// It speaks HTTP/1.1 over TCP or TLS. It follows no redirects, uses no proxy, asks for no compression, and sends no
-/// request twice.
+/// It speaks HTTP/1.1 over TCP or TLS. It follows no redirects, uses no proxy and asks for no compression. It sends a
+/// request again only if the connection was used before and ends without an answer: then the receiver may have ended it
+/// before it read the request.
 #[derive(Clone)]
-pub struct Transport {
-    pool: Arc<Pool>,
+pub struct Transport(Arc<Parts>);
+
+struct Parts {
+    connector: Connector,
+    pool: Pool,
     policy: Policy,
     deadline: Duration,
 }
@@ -44,7 +46,7 @@ pub struct Transport {
 /// The result of a POST.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Posted {
-    /// The answer's final status, which is never 1xx, or why there is no answer.
+    /// The answer's final status, which is never 1xx except 101, or why there is no answer.
     pub outcome: Result<u16, PostError>,
     /// The time from the start to the end of the answer's head, or to the failure.
     pub latency: Duration,
@@ -73,16 +75,15 @@ impl Transport {
         Self::with_clock(reach, deadline, Arc::new(SystemClock::new()))
     }
 
-    /// Creates a client that knows by this clock for how long its instance was frozen. Connections from before are not
-    /// used again.
+    /// Creates a client that knows by this clock how long a connection was idle, even while its instance was frozen.
     pub fn with_clock(reach: Reach, deadline: Duration, clock: Arc<dyn Clock>) -> Result<Self, rustls::Error> {
         let policy = reach.policy;
-        let pool = Arc::new(Pool::new(Connector::new(reach, deadline)?, clock));
-        Ok(Self { pool, policy, deadline })
+        let parts = Parts { connector: Connector::new(reach)?, pool: Pool::new(clock), policy, deadline };
+        Ok(Self(Arc::new(parts)))
     }
 
-    /// Sends a body to an endpoint once. Only the status decides the outcome, not the answer's body. Returns at most
-    /// one second after the deadline.
+    /// Sends a body to an endpoint. Only the status decides the outcome, neither the headers nor the body of the answer.
+    /// Returns at most one second after the deadline.
     ///
     /// The URL is checked for each POST, although it was checked when it was registered. Its host may be an address,
     /// which is never resolved, and the rules may have become stricter since.
@@ -92,37 +93,68 @@ impl Transport {
 
     /// Sends a body as [`Self::post`] does, and notes when the request is written.
     pub async fn post_noting(&self, url: &str, headers: HeaderMap, body: Bytes, written: &Written) -> Posted {
+        let Parts { pool, policy, deadline, .. } = &*self.0;
         let start = Instant::now();
-        let answer = match timeout(self.deadline, self.send(url, headers, written.noted_by(body))).await {
-            Ok(answer) => answer,
-            Err(_) => Err(PostError::NoAnswer(self.deadline)),
+        let failed = |error| Posted { outcome: Err(error), latency: start.elapsed(), excerpt: None };
+        let url = match EndpointUrl::parse(url, *policy) {
+            Ok(url) => url,
+            Err(refusal) => return failed(PostError::Url(refusal)),
         };
-        let latency = start.elapsed();
-        match answer {
-            Ok(answer) => {
-                let outcome = Ok(answer.status().as_u16());
-                Posted { outcome, latency, excerpt: exchange::finish(answer).await }
+        let mut head = Head::default();
+        let request = request(&url, &headers, &body);
+        match timeout(*deadline, self.0.send(&url, &request, written, &mut head)).await {
+            Ok(Ok(answer)) => {
+                let (outcome, latency) = (Ok(answer.status), start.elapsed());
+                let (excerpt, connection) = answer.finish().await;
+                if let Some(connection) = connection {
+                    pool.put(origin(&url), connection);
+                }
+                Posted { outcome, latency, excerpt }
             }
-            Err(error) => Posted { outcome: Err(error), latency, excerpt: None },
+            Ok(Err(error)) => failed(error),
+            Err(_) => failed(head.status().map_or(PostError::NoAnswer(*deadline), PostError::HeadIncomplete)),
         }
     }
+}
 
-    async fn send(&self, url: &str, headers: HeaderMap, body: NotingBody) -> Result<Response<Incoming>, PostError> {
-        let url = EndpointUrl::parse(url, self.policy).map_err(PostError::Url)?;
-        let mut request = Request::new(body);
-        *request.method_mut() = Method::POST;
-        *request.uri_mut() = url.uri().clone();
-        *request.headers_mut() = headers;
-        let too_many = Arc::new(Notify::new());
-        let (told, seen) = (Arc::clone(&too_many), AtomicUsize::new(0));
-        on_informational(&mut request, move |_| {
-            if seen.fetch_add(1, Ordering::Relaxed) == MAX_INFORMATIONAL {
-                told.notify_one();
+impl Parts {
+    async fn send(
+        &self,
+        url: &EndpointUrl,
+        request: &[u8],
+        written: &Written,
+        head: &mut Head,
+    ) -> Result<Answer, PostError> {
+        if let Some(connection) = self.pool.take(&origin(url)) {
+            match exchange(connection, request, written, head).await {
+                Ok(answer) if !answer.is_early => return Ok(answer),
+                Err(error @ (PostError::HeadIncomplete(_) | PostError::HeadTooLong(_))) => return Err(error),
+                // The receiver ended the connection, or went on with its answer to the request before.
+                Ok(_) | Err(_) => written.forget(),
             }
-        });
-        tokio::select! {
-            answer = self.pool.client().request(request) => Ok(answer?),
-            () = too_many.notified() => Err(PostError::HeadTooLong),
         }
+        exchange(self.connector.connect(url.uri()).await?, request, written, head).await
     }
+}
+
+/// Returns what two URLs have in common that may share connections: the scheme, the host and the port.
+fn origin(url: &EndpointUrl) -> String {
+    let uri = url.uri();
+    format!("{}://{}", uri.scheme_str().unwrap_or_default(), host(url))
+}
+
+fn host(url: &EndpointUrl) -> &str {
+    url.uri().authority().map_or("", http::uri::Authority::as_str)
+}
+
+fn request(url: &EndpointUrl, headers: &HeaderMap, body: &[u8]) -> Vec<u8> {
+    let target = url.uri().path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
+    let mut request = Vec::with_capacity(1_024 + target.len() + body.len());
+    request.extend(format!("POST {target} HTTP/1.1\r\nhost: {}\r\n", host(url)).into_bytes());
+    for (name, value) in headers {
+        request.extend([name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat());
+    }
+    request.extend(format!("content-length: {}\r\n\r\n", body.len()).into_bytes());
+    request.extend(body);
+    request
 }

@@ -232,7 +232,14 @@ async fn a_connection_that_ends_before_an_answer_is_a_failure_and_nothing_is_sen
             stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-le").await
         })
     });
-    assert_eq!(within_the_head.await, PostError::Closed);
+    assert_eq!(within_the_head.await, PostError::HeadIncomplete(200));
+    let within_the_status_line = error(|mut stream| {
+        Box::pin(async move {
+            read_request(&mut stream).await?;
+            stream.write_all(b"HTTP/1.1 20").await
+        })
+    });
+    assert_eq!(within_the_status_line.await, PostError::Closed);
 }
 
 #[tokio::test]
@@ -254,8 +261,11 @@ async fn an_answer_that_is_not_http_is_a_failure() {
         b"220 mail.example.com ESMTP\r\n",
         b"HTTP/2 200 OK\r\n\r\n",
         b"HTTP/1.1 two hundred\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\n: nameless\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\na b: c\r\n\r\n",
+        b"HTTP/1.1 2000 OK\r\n\r\n",
+        b"HTTP/1.1 099 OK\r\n\r\n",
+        b"HTTP/1.1200 OK\r\n\r\n",
+        b"HTTP/1.1\r\n\r\n",
+        b"\r\n\r\nhello",
         b"\x15\x03\x03\x00\x02\x02\x28",
         b"\0\0\0\x12\x04\0\0\0\0\0",
         b"<html>200 OK</html>\r\n\r\n",
@@ -266,12 +276,66 @@ async fn an_answer_that_is_not_http_is_a_failure() {
     }
 }
 
+/// Lines that real receivers have sent, or that a mistake in their code makes them send.
+#[tokio::test]
+async fn what_stands_in_the_headers_of_a_2xx_does_not_matter() {
+    let many = "x: y\r\n".repeat(1_000);
+    for lines in [
+        "content-security-policy: default-src 'self';\r\n  img-src *\r\n",
+        "content-type : text/html\r\n",
+        "X-Trace[id]: x\r\n",
+        ": nameless\r\n",
+        "a b: c\r\n",
+        "a line without a colon\r\n",
+        "x: \u{1}\r\n",
+        "x: \0\r\n",
+        "x: a\rb\r\n",
+        "x: \u{fffd}★\r\n",
+        " folded: from the start\r\n",
+        "content-length:\r\n",
+        "content-length: -1\r\n",
+        "content-length: +2\r\n",
+        "content-length: two\r\n",
+        "content-length: 99999999999999999999999999\r\n",
+        "content-length: 2\r\ncontent-length: 3\r\n",
+        "content-length: 2, 2\r\n",
+        "content-length: 2\r\ntransfer-encoding: chunked\r\n",
+        "transfer-encoding: chunked, chunked\r\n",
+        "transfer-encoding: gibberish\r\n",
+        "upgrade: h2c\r\nconnection: upgrade\r\n",
+        "HTTP/1.1 500 Alas\r\n",
+        &many,
+    ] {
+        for (start, end) in [("HTTP/1.1 200 OK\r\n", "\r\n"), ("HTTP/1.0 202\n", "\n"), ("HTTP/1.1  299\r\n", "\r\nok")]
+        {
+            let receiver = Receiver::writing(format!("{start}{lines}{end}")).await;
+            let posted = post(&client(), &receiver.url()).await;
+            assert!(posted.is_acknowledged(), "{start}{lines}: {posted:?}");
+        }
+    }
+    let chunked = "HTTP/1.0 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n";
+    assert_eq!(outcome(chunked.to_owned()).await, (Ok(200), true));
+    assert_eq!(outcome("\r\nHTTP/1.1 200 OK\r\n\r\n".to_owned()).await, (Ok(200), true));
+}
+
+#[tokio::test]
+async fn a_body_is_no_part_of_the_bound_of_the_head() {
+    for (length, fits) in [(32 * 1_024, true), (32 * 1_024 + 1, false)] {
+        let start = "HTTP/1.1 200 OK\r\ncontent-length: 60000\r\nx: ";
+        let head = format!("{start}{}\r\n\r\n", "x".repeat(length - start.len() - 4));
+        let posted = outcome(format!("{head}{}", "y".repeat(60_000))).await;
+        assert_eq!(posted, if fits { (Ok(200), true) } else { (Err(PostError::HeadTooLong(Some(200))), false) });
+    }
+}
+
 #[tokio::test]
 async fn an_endless_head_is_not_read_to_the_end() {
     for (start, piece) in [
         ("HTTP/1.1 200 OK\r\n", "x: y\r\n"),
         ("HTTP/1.1 200 OK\r\n", "x"),
         ("HTTP/1.1 200 OK\r\n", "a-header-of-some-length: with a value of some length, which goes on\r\n"),
+        ("HTTP/1.1 ", "2"),
+        ("", "\r\n"),
         ("", "HTTP/1.1 103 Early Hints\r\n\r\n"),
         ("", "HTTP/1.1 100 Continue\r\n\r\n"),
     ] {
@@ -291,7 +355,9 @@ async fn an_endless_head_is_not_read_to_the_end() {
             })
         });
         let receiver = receiver.await;
-        assert_eq!(post(&client(), &receiver.url()).await.outcome, Err(PostError::HeadTooLong));
+        let error = post(&client(), &receiver.url()).await.outcome.unwrap_err();
+        assert!(matches!(error, PostError::HeadTooLong(_)), "{error}");
+        assert_eq!(error.to_string().contains("200"), start.contains("200"), "{error}");
         let written = written.load(Ordering::SeqCst);
         assert!(written < 8 << 20, "{written} bytes were written, more than buffers hold");
     }

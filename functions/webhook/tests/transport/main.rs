@@ -6,4 +6,5 @@ mod guard;
 mod pool;
 mod receiver;
 mod request;
+mod servers;
 mod tls;

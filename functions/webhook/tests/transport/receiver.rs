@@ -7,8 +7,11 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener as Canary};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use bytes::Bytes;
+use common::clock::ManualClock;
+use common::timestamp::Timestamp;
 use futures_util::future::BoxFuture;
 use http::HeaderMap;
 use rustls::RootCertStore;
@@ -16,7 +19,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::AbortHandle;
 
-use webhook::transport::{Posted, Reach, Transport};
+use webhook::transport::{DEADLINE, Posted, Reach, Transport};
 use webhooks::guard::{Policy, Resolve, SystemResolver};
 
 pub(crate) const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -134,6 +137,15 @@ pub(crate) fn is_touched(canary: &Canary) -> bool {
 /// Returns a client that may connect to loopback.
 pub(crate) fn client() -> Transport {
     Transport::new(reach(Arc::new(SystemResolver))).unwrap()
+}
+
+/// How long a connection rests before it is used again.
+pub(crate) const REST: Duration = Duration::from_millis(20);
+
+/// Returns a client whose clock the test moves. If the test sets only its wall clock, the instance was frozen.
+pub(crate) fn client_with_clock(reach: Reach) -> (Transport, Arc<ManualClock>) {
+    let clock = Arc::new(ManualClock::at(Timestamp::from_millis(1_800_000_000_000)));
+    (Transport::with_clock(reach, DEADLINE, Arc::clone(&clock) as _).unwrap(), clock)
 }
 
 pub(crate) async fn post(client: &Transport, url: &str) -> Posted {

@@ -13,7 +13,9 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use crate::receiver::{Handling, LOOPBACK, Receiver, ScriptedResolver, answer_all, post, reach, until_closed};
+use crate::receiver::{
+    Handling, LOOPBACK, REST, Receiver, ScriptedResolver, answer_all, client_with_clock, post, reach, until_closed,
+};
 use webhook::transport::{PostError, Reach, TlsFailure, Transport};
 
 const NAME: &str = "hooks.example.com";
@@ -37,6 +39,11 @@ impl Authority {
         let mut roots = RootCertStore::empty();
         roots.add(self.certificate.clone()).unwrap();
         Arc::new(roots)
+    }
+
+    /// The reach of a client that trusts only this authority, and finds every name at the receiver.
+    fn reach(&self) -> Reach {
+        Reach { roots: self.roots(), ..reach(ScriptedResolver::all_at(LOOPBACK)) }
     }
 
     /// Issues a valid certificate for a name or an address.
@@ -99,7 +106,7 @@ impl Identity {
 }
 
 fn trusting(authority: &Authority) -> Transport {
-    Transport::new(Reach { roots: authority.roots(), ..reach(ScriptedResolver::all_at(LOOPBACK)) }).unwrap()
+    Transport::new(authority.reach()).unwrap()
 }
 
 #[tokio::test]
@@ -110,10 +117,11 @@ async fn a_valid_certificate_is_accepted_and_its_connection_is_used_again() {
     {
         for protocols in [&["h2", "http/1.1"][..], &["http/1.1"], &[]] {
             let receiver = authority.certify(certified).serve(protocols).await;
-            let client = trusting(&authority);
+            let (client, clock) = client_with_clock(authority.reach());
             for _ in 0..3 {
                 let posted = post(&client, &receiver.url_at("https", host)).await;
                 assert_eq!(posted.outcome, Ok(204), "{certified} for {host}");
+                clock.advance(REST);
             }
             assert_eq!(receiver.accepted(), 1);
         }
