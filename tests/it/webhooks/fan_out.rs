@@ -49,6 +49,33 @@ async fn an_event_is_delivered_once_to_each_endpoint_that_selected_it() {
     assert_eq!([selecting.so_far().len(), all.so_far().len(), other.so_far().len()], [1, 1, 0]);
 }
 
+/// The feed's writers may send an event again: to repeat it, to correct it, or because they read an old file.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_that_is_reported_again_goes_only_to_endpoints_that_were_added_since() {
+    let stack = Stack::new().await;
+    let [first, later] = [Receiver::answering(204).await, Receiver::answering(204).await];
+    let user = uuid(5).into();
+    let (old, _) = stack.endpoint(user, &first.url).await;
+    let _workers = stack.workers().await;
+    let queue = stack.queue(Queue::Feed);
+    queue.send(&[sale(1, user).to_string()]).await;
+    let body = first.received(1).await[0].body.clone();
+
+    let (new, _) = stack.endpoint(user, &later.url).await;
+    let mut corrected = sale(1, user);
+    corrected["data"]["price_usd"] = json!("99.99");
+    queue.send(&[corrected.to_string(), corrected.to_string(), sale(1, user).to_string()]).await;
+    let received = later.received(1).await;
+    assert_eq!(received[0].id(), delivery_id(uuid(1).into(), new.id).to_string());
+    queue.wait_until_empty().await;
+    for queue in [Queue::WebhooksFirst, Queue::WebhooksRetry] {
+        stack.queue(queue).wait_for_count(0).await;
+    }
+    assert_eq!([first.so_far().len(), later.so_far().len()], [1, 1]);
+    let kept = stack.delivery_as(delivery_id(uuid(1).into(), old.id), Status::Delivered).await;
+    assert_eq!(kept.body.as_bytes(), body);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn ten_events_become_ten_deliveries_however_often_their_batch_comes() {
     let scene = Scene::answering(204).await;
