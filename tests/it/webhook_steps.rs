@@ -14,8 +14,8 @@ use uuid::Uuid;
 use webhooks::Schedule;
 use webhooks::delivery::{
     AfterFailure, Attempt, Condition, Delivery, Dispatch, Effect, Failure, Lease, Progress, Status, Token, Transition,
-    after_failure, claim, claim_due, claim_watched, end, end_for_removed_endpoint, expire, hold, resend, succeed, wait,
-    watch,
+    after_failure, claim, claim_due, claim_watched, end, end_for_removed_endpoint, expire, hold, overdue_at, resend,
+    succeed, wait, watch,
 };
 use webhooks::store::{StepOutcome, WebhookStore};
 
@@ -130,7 +130,7 @@ fn steps(seen: &Progress, lease: Token, attempt: Attempt, now: Timestamp) -> Vec
         end(&dispatch, now),
         resend(seen, lease, now),
     ];
-    steps.extend(watch(seen, schedule, now));
+    steps.extend(watch(seen, overdue_at(schedule, now)));
     steps.extend(end_for_removed_endpoint(seen, now));
     steps
 }

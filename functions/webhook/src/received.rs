@@ -60,7 +60,7 @@ impl Webhook {
         let Put::Present(found) = self.store.put_delivery(&carried.stored(wake_at)).await? else {
             return Ok(());
         };
-        match watch(&found.progress, self.schedule, now) {
+        match watch(&found.progress, wake_at) {
             Some(step) => self.store.settle(found.id, found.endpoint_id, &step).await.map(drop),
             None => Ok(()),
         }

@@ -6,12 +6,14 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::atomic::Ordering;
 
+use admin::webhooks::{Recoverable, Selection, WantedDeliveries};
 use aws_lambda_events::sqs::SqsMessage;
 use common::ids::DeliveryId;
 use common::resources::Queue;
 use futures_util::future::join_all;
+use marketctl::repair::{EndpointsReport, Mode, Repair};
 use tests::{Fault, hand, hand_to_die};
-use webhooks::delivery::{MAX_CLAIMS, Status};
+use webhooks::delivery::{Failure, MAX_CLAIMS, Status};
 use webhooks::notice::{EndpointNotice, disabled_notice_id};
 
 use super::{BEFORE_LAST, EXHAUSTED, OFF_BY_FAILURES, Scene};
@@ -231,6 +233,70 @@ async fn three_posts_without_a_record_count_as_one_attempt_without_a_result() {
     scene.attempt(id).await;
     assert_eq!(scene.standing(id).await, (Status::Delivered, 2));
     assert_eq!(scene.posts(id).len(), 4);
+}
+
+/// Nothing calls for the attempt any more: an operator purged the queue, or SQS lost the message.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_first_attempt_whose_sender_and_message_are_gone_is_seen_and_sent_again_or_repaired() {
+    let repaired = Scene::answering(204).await;
+    let (resent, removed) = (repaired.other(6).await, repaired.other(7).await);
+    let first = repaired.stack.queue(Queue::WebhooksFirst);
+    let mut lost = Vec::new();
+    for (event, scene) in (1..).zip([&repaired, &resent, &removed]) {
+        let (id, (mortal, proxy)) = (scene.event(event).await, scene.stack.sender_behind_proxy().await);
+        let message = first.take(1).await;
+        assert!(hand_to_die(&mortal, &proxy, &message, SUCCESS.calls, Fault::Hang).await);
+        lost.push(id);
+    }
+    let admin = repaired.stack.webhooks();
+    let wanted = WantedDeliveries { status: Some(Status::Pending), ..WantedDeliveries::default() };
+    for (scene, id) in [&repaired, &resent, &removed].into_iter().zip(&lost) {
+        let (endpoint, now) = (scene.endpoint.id, scene.stack.now());
+        let pending = admin.deliveries(endpoint, &wanted, None, 10).await.unwrap().deliveries;
+        assert_eq!(pending.iter().map(|delivery| delivery.id).collect::<Vec<_>>(), [*id]);
+        assert!(pending[0].progress.is_leased(now));
+        assert_eq!(admin.endpoint(endpoint).await.unwrap().1.pending, 1);
+    }
+    let selection = Selection { statuses: Recoverable::ALL.into(), since: None, until: None };
+    let survey = async |scene: &Scene| admin.survey(scene.endpoint.id, &selection, |_| {}).await.unwrap().pending;
+    assert_eq!(survey(&resent).await, 0, "its attempt may still be under way");
+    assert!(repair(&repaired, true).await.is_in_line(), "as those of all others that are");
+    repaired.outlast_leases();
+
+    assert_eq!((survey(&resent).await, survey(&repaired).await), (1, 1));
+    assert_eq!(admin.recover(resent.endpoint.id, &selection, |_| {}).await.unwrap().sent, 1);
+    admin.remove(removed.endpoint.id).await.unwrap();
+    resent.stack.drain(resent.user).await;
+    assert_eq!((resent.standing(lost[1]).await, resent.posts(lost[1]).len()), ((Status::Delivered, 1), 2));
+    assert_eq!(removed.delivery(lost[2]).await.progress.failure, Some(Failure::EndpointRemoved));
+
+    let looked = repair(&repaired, true).await;
+    assert_eq!((looked.without_wake_up, looked.is_in_line()), (1, false));
+    assert_eq!(repair(&repaired, false).await.without_wake_up, 1);
+    assert!(repair(&repaired, true).await.is_in_line());
+    repaired.sweep_and_drain().await;
+    assert_eq!((repaired.standing(lost[0]).await, repaired.posts(lost[0]).len()), ((Status::Delivered, 1), 2));
+}
+
+/// A repair does not wait for the end of a lease. Whoever holds it may be dead.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repair_during_the_lease_of_a_dead_sender_lets_the_drain_make_the_attempt_after_it() {
+    let scene = Scene::answering(204).await;
+    let (id, (mortal, proxy)) = (scene.event(1).await, scene.stack.sender_behind_proxy().await);
+    let message = scene.stack.queue(Queue::WebhooksFirst).take(1).await;
+    assert!(hand_to_die(&mortal, &proxy, &message, SUCCESS.calls, Fault::Hang).await);
+    assert!(repair(&scene, false).await.is_in_line());
+    scene.outlast_leases();
+    assert!(repair(&scene, true).await.is_in_line(), "it has a wake-up");
+    scene.sweep_and_drain().await;
+    assert_eq!((scene.standing(id).await, scene.posts(id).len()), ((Status::Delivered, 1), 2));
+}
+
+async fn repair(scene: &Scene, dry_run: bool) -> EndpointsReport {
+    let (webhooks, mode) = (Some(scene.stack.webhooks().store), Mode { dry_run, ..Mode::default() });
+    let clock = scene.stack.clock.clone();
+    let repair = Repair { market: None, accounts: None, keys: None, webhooks, clock, mode };
+    repair.run(&|_| {}).await.unwrap().endpoints
 }
 
 /// However long the outage lasts, no message uses up its receives.

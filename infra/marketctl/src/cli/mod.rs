@@ -93,7 +93,8 @@ pub(crate) enum Command {
     /// Bring tables back in line after a restore, and say what was wrong; it is safe to repeat a repair
     ///
     /// Stop what writes to the tables first: ingest, compact, webhook, sweep and every import. The API may go on. A dry run
-    /// that finds something exits with 1. See docs/operations.md.
+    /// that finds something exits with 1. A repair also finds pending deliveries for which nothing calls any more, because
+    /// a queue was purged; for these, nothing has to be stopped. See docs/operations.md.
     Repair(RepairOptions),
     /// Restore a table to a moment of the last 35 days, under its own name; if it was interrupted, run it again
     ///

@@ -17,6 +17,8 @@ use super::streams::StreamReport;
 
 /// The most entities that people see of a dry run. Afterwards nothing else would name the rest.
 const MAX_NAMED: usize = 20;
+/// Where deliveries were found.
+const DELIVERIES: &str = "deliveries";
 /// What a row says of something that was not found.
 const NONE: &str = "0";
 
@@ -31,7 +33,7 @@ pub(super) struct Report {
     streams: Vec<StreamLine>,
     orders: Option<OrderCounts>,
     keys: Option<Keys>,
-    webhooks: Option<Endpoints>,
+    webhooks: Option<Webhooks>,
     /// The entities with which something was wrong, so that the marketplace can send them again. Of the records of a
     /// stream only the first thousand are here.
     affected: Vec<Affected>,
@@ -112,7 +114,7 @@ impl Report {
                 unmarked_months,
             }),
             keys: has(Table::Keys).then(|| Keys::new(&keys)),
-            webhooks: has(Table::Webhooks).then(|| Endpoints::new(&endpoints)),
+            webhooks: has(Table::Webhooks).then(|| Webhooks::new(&endpoints)),
             failed,
             unreadable: unreadable(keys, endpoints),
         }
@@ -133,15 +135,17 @@ impl Report {
         let streams = self.streams.iter().flat_map(StreamLine::rows);
         let orders = self.orders.iter().flat_map(OrderCounts::rows);
         let keys = self.keys.iter().flat_map(Keys::rows);
-        let endpoints = self.webhooks.iter().flat_map(Endpoints::rows);
+        let endpoints = self.webhooks.iter().flat_map(Webhooks::rows);
         let rows: Vec<[String; 3]> =
             streams.chain(orders).chain(keys).chain(endpoints).filter(|[_, _, found]| found != NONE).collect();
         let keys = self.keys.iter().flat_map(Keys::lines);
-        let endpoints = self.webhooks.iter().flat_map(Endpoints::lines);
+        let endpoints = self.webhooks.iter().flat_map(Webhooks::lines);
         let named: Vec<String> = keys.chain(endpoints).chain(self.affected.iter().map(Affected::line)).collect();
+        let has_lost_only_calls = rows.iter().all(|[of, _, _]| of == DELIVERIES) && named.is_empty();
         let sentence = match (self.in_line, self.dry_run) {
             (true, _) => "Everything there is in line.",
             (false, true) => "Nothing was written.",
+            (false, false) if has_lost_only_calls => "These deliveries are attempted within minutes.",
             (false, false) => {
                 "It was brought in line. Have the marketplace send its latest messages again, and tell the owners of \
                  the keys and endpoints."
@@ -261,11 +265,13 @@ struct FoundKey {
     user_id: Option<UserId>,
 }
 
-/// What was found of webhook endpoints. It names each of them, too.
+/// What was found of webhooks. It names each endpoint, too.
 #[derive(Debug, Serialize)]
-struct Endpoints {
+struct Webhooks {
     endpoints: u64,
     found: Vec<FoundEndpoint>,
+    /// How many pending deliveries had no wake-up. They are attempted within minutes.
+    deliveries_without_wake_up: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -313,19 +319,21 @@ impl Keys {
     }
 }
 
-impl Endpoints {
+impl Webhooks {
     fn new(report: &EndpointsReport) -> Self {
         let found = report.found.iter().map(|found| FoundEndpoint {
             problem: found.problem,
             endpoint_id: found.endpoint_id,
             user_id: found.account_id,
         });
-        Self { endpoints: report.endpoints, found: found.collect() }
+        let deliveries_without_wake_up = report.without_wake_up;
+        Self { endpoints: report.endpoints, found: found.collect(), deliveries_without_wake_up }
     }
 
-    /// Returns a row for each problem, with how many endpoints have it.
+    /// Returns a row for each problem, with how many endpoints or deliveries have it.
     fn rows(&self) -> impl Iterator<Item = [String; 3]> {
-        EndpointProblem::ALL.into_iter().map(move |problem| {
+        let unwatched = self.deliveries_without_wake_up.to_string();
+        let of_endpoints = EndpointProblem::ALL.into_iter().map(move |problem| {
             let what = match problem {
                 EndpointProblem::RemovalCut => "removed and still there",
                 EndpointProblem::SwitchOffCut => "switched off and still on",
@@ -335,7 +343,8 @@ impl Endpoints {
             };
             let count = self.found.iter().filter(|found| found.problem == problem).count();
             ["endpoints".to_owned(), what.to_owned(), count.to_string()]
-        })
+        });
+        of_endpoints.chain([[DELIVERIES.to_owned(), "pending, and nothing called for them".to_owned(), unwatched]])
     }
 
     /// Returns a line for each endpoint with a problem.
@@ -392,7 +401,7 @@ mod tests {
         let keys = KeysReport { keys: 9, found, unreadable: Vec::new() };
         let found = EndpointFinding { problem: EndpointProblem::NoticeMissing, endpoint_id: id(1), account_id: id(2) };
         let unreadable = vec![Unreadable { row: "endpoint#1 account".to_owned(), what: "account_id".to_owned() }];
-        let endpoints = EndpointsReport { endpoints: 3, found: [found].into(), unreadable };
+        let endpoints = EndpointsReport { endpoints: 3, found: [found].into(), without_wake_up: 6, unreadable };
         let examined = Table::ALL.to_vec();
         let report = Report::new(RepairReport { examined, streams: vec![stream], orders, keys, endpoints }, false);
         let expected = json!({
@@ -421,7 +430,7 @@ mod tests {
             ] },
             "webhooks": { "endpoints": 3, "found": [
                 { "problem": "notice_missing", "endpoint_id": id_text(1), "user_id": id_text(2) },
-            ] },
+            ], "deliveries_without_wake_up": 6 },
             "failed": [{ "user_id": user, "reason": "transaction conflict" }],
             "unreadable": [{ "row": "endpoint#1 account", "what": "account_id" }],
         });
@@ -431,5 +440,14 @@ mod tests {
         assert!(text.contains(&key) && text.ends_with("tell the owners of the keys and endpoints."), "{text}");
         assert!(text.contains("market: listing l1: send it again\n") && !text.contains("wrong summaries"), "{text}");
         assert!(!report.is_complete());
+    }
+
+    #[test]
+    fn people_are_told_what_becomes_of_deliveries_for_which_nothing_called() {
+        let endpoints = EndpointsReport { endpoints: 3, without_wake_up: 6, ..EndpointsReport::default() };
+        let found = RepairReport { examined: vec![Table::Webhooks], endpoints, ..RepairReport::default() };
+        let text = Report::new(found, false).text();
+        assert!(text.contains("deliveries  pending, and nothing called for them  6"), "{text}");
+        assert!(text.ends_with(" These deliveries are attempted within minutes."), "{text}");
     }
 }

@@ -163,12 +163,14 @@ pub(super) async fn keys(keys: &Keys, mode: Mode, progress: &dyn Fn(Progress)) -
     Ok(report)
 }
 
-/// What was found in the endpoints. Everything was mended, except rows that cannot be read.
+/// What was found in the endpoints and deliveries. Everything was mended, except rows that cannot be read.
 #[derive(Debug, Default)]
 pub struct EndpointsReport {
     /// The number of endpoints.
     pub endpoints: u64,
     pub found: BTreeSet<EndpointFinding>,
+    /// The number of pending deliveries that nothing would have attempted, unless their messages are still queued.
+    pub without_wake_up: u64,
     /// Rows that were left as they are.
     pub unreadable: Vec<Unreadable>,
 }
@@ -176,7 +178,7 @@ pub struct EndpointsReport {
 impl EndpointsReport {
     /// Returns whether everything was in line.
     pub fn is_in_line(&self) -> bool {
-        self.found.is_empty() && self.unreadable.is_empty()
+        self.found.is_empty() && self.without_wake_up == 0 && self.unreadable.is_empty()
     }
 }
 
@@ -192,6 +194,7 @@ pub(super) async fn endpoints(
         let page = webhooks.repair_page(from, repair).await?;
         report.endpoints += page.endpoints;
         report.found.extend(page.found);
+        report.without_wake_up += page.without_wake_up;
         report.unreadable.extend(page.unreadable);
         progress(Progress::Endpoints { endpoints: report.endpoints });
         from = page.next;

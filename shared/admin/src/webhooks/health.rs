@@ -30,7 +30,8 @@ const ENDPOINTS_AT_ONCE: usize = 10;
 /// The state of an endpoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct EndpointHealth {
-    /// How many deliveries are pending: those that wait for their turn or for a retry. At most 100,000 are counted.
+    /// How many deliveries are pending: those that wait for their turn or for a retry, and those that are attempted now. At
+    /// most 100,000 are counted.
     pub pending: u64,
     /// How many deliveries wait for their turn to be sent for the first time in their round. At most 100,000 are counted.
     pub waiting: u64,

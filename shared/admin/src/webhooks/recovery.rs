@@ -343,9 +343,11 @@ impl SelectedList {
     }
 }
 
-/// Returns whether an attempt of the delivery comes soon by itself.
+/// Returns whether an attempt of the delivery comes soon by itself. If its sender has died, its message may be lost too.
 fn is_soon(delivery: &Delivery, now: Timestamp) -> bool {
-    delivery.progress.status == Status::Pending && delivery.progress.due <= now.plus_millis(SOON_MILLIS)
+    let progress = &delivery.progress;
+    let is_lost = progress.is_unwatched() && !progress.is_leased(now);
+    progress.status == Status::Pending && progress.due <= now.plus_millis(SOON_MILLIS) && !is_lost
 }
 
 impl Survey {

@@ -177,6 +177,11 @@ impl Progress {
         self.dropped_attempts + self.attempts.len()
     }
 
+    /// Returns whether it is pending without a wake-up. Then only the message that carries it calls for its attempt.
+    pub fn is_unwatched(&self) -> bool {
+        self.status == Status::Pending && self.wake_at.is_none()
+    }
+
     /// Returns whether somebody may be making an attempt at this time.
     pub fn is_leased(&self, now: Timestamp) -> bool {
         self.lease.is_some_and(|lease| lease.until >= now)

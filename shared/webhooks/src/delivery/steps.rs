@@ -42,12 +42,11 @@ pub fn wait(dispatch: &Dispatch, now: Timestamp) -> Transition {
 }
 
 /// Gives a pending delivery the wake-up that it lacks. This is the step of whoever receives a message again that
-/// carries a delivery, before anything else: if the queue gives the message up, a drain finds the delivery. Returns
-/// `None` if nothing is lacking.
-pub fn watch(seen: &Progress, schedule: Schedule, now: Timestamp) -> Option<Transition> {
-    let is_unwatched = seen.status == Status::Pending && seen.wake_at.is_none();
+/// carries a delivery, before anything else: if the queue gives the message up, a drain finds the delivery. A repair does
+/// the same, because the message may be lost. Returns `None` if nothing is lacking.
+pub fn watch(seen: &Progress, wake_at: Timestamp) -> Option<Transition> {
     let when = vec![Condition::Status(Status::Pending), Condition::NoWakeUp];
-    is_unwatched.then(|| Transition { when, then: wakes(overdue_at(schedule, now)).to_vec() })
+    seen.is_unwatched().then(|| Transition { when, then: wakes(wake_at).to_vec() })
 }
 
 /// Ends a pending delivery that is no longer kept. This is the step of whoever has claimed its attempt.

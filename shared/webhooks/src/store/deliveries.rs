@@ -228,9 +228,6 @@ pub(super) fn to_row(delivery: &Delivery) -> Result<Row, StoreError> {
         ]
         .map(|(name, value)| (name.to_owned(), value)),
     );
-    // What is attempted for the first time is most often delivered at once, and needs no entry.
-    let is_first_claim = progress.status == Status::Pending && progress.wake_at.is_none();
-    let listed = table::listed(delivery.endpoint_id, progress.status).filter(|_| !is_first_claim);
     let optional = [
         (IS_TEST, delivery.is_test.then_some(AttributeValue::Bool(true))),
         (FAILURE, progress.failure.map(|failure| s(failure.as_str()))),
@@ -239,7 +236,7 @@ pub(super) fn to_row(delivery: &Delivery) -> Result<Row, StoreError> {
         (WAKE_AT, progress.wake_at.map(|at| n(at.millis()))),
         (EPOCH, progress.epoch.map(n)),
         (TTL, (progress.status != Status::Pending).then(|| n(delivery.kept_until().seconds()))),
-        (LISTED, listed.map(s)),
+        (LISTED, table::listed(delivery.endpoint_id, progress.status).map(s)),
         (DROPPED_ATTEMPTS, (progress.dropped_attempts > 0).then(|| n(progress.dropped_attempts))),
     ];
     row.extend(optional.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));

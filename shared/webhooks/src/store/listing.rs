@@ -74,7 +74,6 @@ pub struct Removal {
 /// Which deliveries of an endpoint a list has.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DeliveryFilter {
-    /// A pending delivery whose very first attempt is being made may be missing among the pending ones.
     pub status: Option<Status>,
     pub event: Option<EventKind>,
     /// When they were created.

@@ -1,17 +1,22 @@
 //! Brings the rows of endpoints back in line, after a restore that holds some but not all rows of recent transactions.
 //!
 //! What was done last holds, even if only a part of it is there: nothing is sent to an endpoint that was removed or
-//! switched off, and the owner is told. Deliveries need no repair, because each is one row. But the drain of every account
-//! is called, because its row may be older than they are.
+//! switched off, and the owner is told. The drain of every account is called, because its row may be older than its
+//! deliveries are. Each of these is one row. But a first attempt that was begun has no wake-up: if the sender has died and
+//! the message was lost, nothing calls for it any more. So each pending delivery without a wake-up gets one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::accounts::removed_finder;
+use super::deliveries::from_row;
 use super::drains::removal_forgotten;
 use super::endpoints::{endpoints, notice_of};
 use super::settle::off;
-use super::table::{ACCOUNT_ID, ACCOUNT_PARTITION, FINDER_PARTITION, PK, REMOVED_AT};
+use super::table::{
+    ACCOUNT_ID, ACCOUNT_PARTITION, DELIVERY_PARTITION, FINDER_PARTITION, PK, REMOVED_AT, STATUS, WAKE_AT,
+};
 use super::{StartKey, WebhookStore, table};
+use crate::delivery::{Delivery, Status, watch};
 use crate::drain::Drain;
 use crate::endpoint::{Endpoints, WebhookEndpoint};
 use crate::notice::{DisabledNotice, EndpointNotice, disabled_notice_id};
@@ -40,6 +45,8 @@ pub struct RepairedPage {
     /// The number of endpoints in it.
     pub endpoints: u64,
     pub found: Vec<EndpointFinding>,
+    /// The number of pending deliveries that had no wake-up, except those whose first attempt may be under way.
+    pub without_wake_up: u64,
     /// Rows that were left as they are.
     pub unreadable: Vec<Unreadable>,
     /// Where the next part begins.
@@ -89,6 +96,8 @@ struct StoredRows {
     finders: Vec<StoredFinder>,
     /// What found endpoints that are noted as removed.
     removed: Vec<StoredFinder>,
+    /// Pending deliveries that have no wake-up.
+    unwatched: Vec<Delivery>,
     unreadable: Vec<Unreadable>,
 }
 
@@ -111,6 +120,13 @@ impl StoredRows {
                 let notice = notice.and_then(|value| notice_of(value, &endpoint));
                 StoredEndpoint { endpoint, notice }
             }));
+            return;
+        }
+        if partition(row).starts_with(DELIVERY_PARTITION) {
+            match from_row(row) {
+                Ok(delivery) => self.unwatched.push(delivery),
+                Err(error) => self.unreadable.push(Unreadable::new(row, error)),
+            }
             return;
         }
         match StoredFinder::from_row(row) {
@@ -156,9 +172,12 @@ impl WebhookStore {
         from: Option<StartKey>,
         repair: EndpointRepair,
     ) -> Result<RepairedPage, StoreError> {
-        let (StoredRows { endpoints, finders, removed, unreadable }, next) = self.stored_rows(from).await?;
+        let (stored, next) = self.stored_rows(from).await?;
+        let StoredRows { endpoints, finders, removed, unwatched, unreadable } = stored;
         let named = self.named(&endpoints, &finders).await?;
-        let mut page = RepairedPage { endpoints: endpoints.len() as u64, found: Vec::new(), unreadable, next };
+        let without_wake_up = self.watch_all(&unwatched, repair).await?;
+        let counted = endpoints.len() as u64;
+        let mut page = RepairedPage { endpoints: counted, found: Vec::new(), without_wake_up, unreadable, next };
         for stored in &endpoints {
             self.repair_endpoint(stored, &named, repair, &mut page).await?;
         }
@@ -176,6 +195,30 @@ impl WebhookStore {
             self.note_in_drain(account_id, endpoint_id, repair.now).await?;
         }
         Ok(page)
+    }
+
+    /// Does only what a repair does with deliveries. Functions may go on meanwhile.
+    pub async fn repair_deliveries(
+        &self,
+        from: Option<StartKey>,
+        now: Timestamp,
+    ) -> Result<(u64, Option<StartKey>), StoreError> {
+        let (stored, next) = self.stored_rows(from).await?;
+        let repair = EndpointRepair { now, dry_run: false, new_epochs: false };
+        Ok((self.watch_all(&stored.unwatched, repair).await?, next))
+    }
+
+    /// Gives deliveries the wake-ups that they lack. Returns their number, without those whose attempt may be under way:
+    /// they lack nothing, unless their sender has died and their message is lost. From the end of its lease on, the drain
+    /// makes the attempt.
+    async fn watch_all(&self, unwatched: &[Delivery], repair: EndpointRepair) -> Result<u64, StoreError> {
+        for Delivery { id, endpoint_id, account_id, progress, .. } in unwatched {
+            let wake_at = progress.lease.map_or(repair.now, |lease| lease.until.max(repair.now));
+            let Some(step) = watch(progress, wake_at).filter(|_| !repair.dry_run) else { continue };
+            self.call_drain_by(*account_id, wake_at, repair.now).await?;
+            self.settle(*id, *endpoint_id, &step).await?;
+        }
+        Ok(unwatched.iter().filter(|delivery| !delivery.progress.is_leased(repair.now)).count() as u64)
     }
 
     async fn repair_endpoint(
@@ -254,15 +297,23 @@ impl WebhookStore {
         Ok(())
     }
 
-    /// Reads a part of the table. Returns its endpoints and what finds them, and where the next part begins.
+    /// Reads a part of the table. Returns its endpoints and what finds them, the pending deliveries without a wake-up, and
+    /// where the next part begins.
     async fn stored_rows(&self, from: Option<StartKey>) -> Result<(StoredRows, Option<StartKey>), StoreError> {
         let scan = self
             .client
             .scan()
             .table_name(&self.table)
             .consistent_read(true)
-            .filter_expression("begins_with(#pk, :account) OR begins_with(#pk, :finder)")
+            .filter_expression(
+                "begins_with(#pk, :account) OR begins_with(#pk, :finder) \
+                 OR (begins_with(#pk, :delivery) AND #status = :pending AND attribute_not_exists(#wake_at))",
+            )
             .expression_attribute_names("#pk", PK)
+            .expression_attribute_names("#status", STATUS)
+            .expression_attribute_names("#wake_at", WAKE_AT)
+            .expression_attribute_values(":delivery", s(DELIVERY_PARTITION))
+            .expression_attribute_values(":pending", s(Status::Pending.as_str()))
             .expression_attribute_values(":account", s(ACCOUNT_PARTITION))
             .expression_attribute_values(":finder", s(FINDER_PARTITION))
             .set_exclusive_start_key(from);

@@ -45,7 +45,7 @@ impl World {
     pub(crate) fn store(&mut self, worker: &Worker) -> Then {
         let stored = carried(&worker.dispatch).stored(overdue_at(Schedule::default(), worker.clock()));
         match self.put_delivery(stored) {
-            Some(found) if watch(&found, Schedule::default(), worker.clock()).is_some() => Then::Go(Phase::Watch),
+            Some(found) if found.is_unwatched() => Then::Go(Phase::Watch),
             _ => worker.after_storing(),
         }
     }
@@ -53,7 +53,7 @@ impl World {
     /// Gives a delivery that was stored already a wake-up, if it lacks one.
     fn watch(&mut self, worker: &Worker) -> Then {
         let found = self.progress_of(&worker.dispatch);
-        if let Some(step) = watch(found, Schedule::default(), worker.clock()) {
+        if let Some(step) = watch(found, overdue_at(Schedule::default(), worker.clock())) {
             self.write_for(worker, &step);
         }
         worker.after_storing()
