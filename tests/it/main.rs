@@ -26,6 +26,7 @@ mod key_bounds;
 mod lambda;
 mod layers;
 mod limits;
+mod local_queues;
 mod metrics;
 mod orders;
 mod orders_model;

@@ -20,6 +20,7 @@ use common::timestamp::Timestamp;
 use feed::{Applier, ApplyOutcome, Stores};
 use terminal::Bar;
 use webhooks::secrets::Keyring;
+use webhooks::store::WebhookStore;
 
 use crate::aws::setup::{Clients, create};
 use crate::demo;
@@ -111,6 +112,30 @@ impl StackAdmin {
                         Err(error) => tracing::error!(%error, "cannot save the keyring"),
                     }
                 }
+            }
+        })
+    }
+
+    /// Finds the deliveries of an earlier start for whose attempts nothing calls any more, and has their accounts' drains
+    /// make these.
+    pub fn find_lost_deliveries(&self) -> BackgroundTask {
+        let store = WebhookStore::new(self.clients.dynamodb.clone(), self.resources.table(Table::Webhooks));
+        let clock = Arc::clone(&self.clock);
+        BackgroundTask::start(async move {
+            let (mut from, mut lost) = (None, 0);
+            loop {
+                match store.repair_deliveries(from, clock.now()).await {
+                    Ok((found, next)) => (from, lost) = (next, lost + found),
+                    Err(error) => {
+                        return tracing::error!(%error, "cannot look for lost deliveries; run marketctl repair");
+                    }
+                }
+                if from.is_none() {
+                    break;
+                }
+            }
+            if lost > 0 {
+                tracing::warn!(lost, "nothing called for these pending deliveries; they are attempted within minutes");
             }
         })
     }

@@ -44,10 +44,11 @@ pub struct Options {
     /// Where to serve DynamoDB, SQS, Secrets Manager and S3; port 0 picks a free one.
     #[arg(long, default_value = "127.0.0.1:4566", value_name = "ADDRESS")]
     pub aws_listen: SocketAddr,
-    /// Keep the tables and the objects in this folder.
+    /// Keep the tables, the objects and the messages in the queues in this folder. If the process is killed, all of
+    /// them are there after the next start; a power cut may take the messages of the last seconds.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["memory", "aws_endpoint"])]
     pub data: Option<PathBuf>,
-    /// Keep the tables and the objects in memory; the default.
+    /// Keep everything in memory; the default.
     #[arg(long, conflicts_with = "aws_endpoint")]
     pub memory: bool,
     /// Fill an empty store with the demo market; the default.
@@ -138,8 +139,8 @@ struct RunningStack {
 
 /// The AWS side that the functions use.
 enum Backend {
-    /// Our own, with what goes on beside it.
-    Own { aws: AwsSide, _tasks: Vec<BackgroundTask> },
+    /// Our own, with what goes on beside it. Its data and messages are kept in a folder, or not.
+    Own { aws: AwsSide, is_kept: bool, _tasks: Vec<BackgroundTask> },
     /// A foreign endpoint, which may be reached through a relay.
     Foreign { _relay: Option<Relay> },
 }
@@ -176,14 +177,15 @@ impl RunningStack {
     /// Waits until the feed has been applied, for at most `DRAIN_TIMEOUT`. Does not wait if the queue outlives this
     /// process.
     async fn drain(&self) {
-        let (Some(workers), Backend::Own { .. }) = (&self.workers, &self.backend) else { return };
+        let (Some(workers), Backend::Own { is_kept, .. }) = (&self.workers, &self.backend) else { return };
         if matches!(workers.feed.count().await, Ok(0)) {
             return;
         }
         eprintln!("local: applying the messages left in the feed; press Ctrl-C again to stop at once");
         if tokio::time::timeout(DRAIN_TIMEOUT, workers.feed.wait_until_empty()).await.is_err() {
             let left = workers.feed.count().await.unwrap_or_default();
-            eprintln!("local: {left} messages of the feed were not applied and are lost");
+            let what = if *is_kept { "are applied after the next start" } else { "are lost" };
+            eprintln!("local: {left} messages of the feed were not applied and {what}");
         }
     }
 }
@@ -211,13 +213,13 @@ impl Backend {
             keys = admin.demo_keys().await?;
         }
         aws.delay_store(Duration::from_millis(options.store_latency_ms));
-        tasks.extend(data.map(|folder| admin.save_keyring_changes(folder)));
+        tasks.extend(data.iter().flat_map(|folder| [admin.save_keyring_changes(folder), admin.find_lost_deliveries()]));
         if options.aws_limits {
             aws.limits().set(Limits::aws());
             let limiter = Arc::clone(aws.limits());
             tasks.push(BackgroundTask::start(print_refusals(move || limiter.take_report())));
         }
-        Ok((variables, keys, Self::Own { aws, _tasks: tasks }))
+        Ok((variables, keys, Self::Own { aws, is_kept: data.is_some(), _tasks: tasks }))
     }
 
     /// Uses a foreign AWS endpoint.

@@ -4,6 +4,7 @@
 mod control;
 mod dynamodb;
 mod in_memory;
+mod journal;
 pub mod limits;
 mod queues;
 mod relay;
@@ -42,7 +43,7 @@ pub struct AwsSide {
 }
 
 impl AwsSide {
-    /// Starts on an address. Tables and objects are kept in the folder `data`, or in memory if there is none.
+    /// Starts on an address. Tables, objects and messages are kept in the folder `data`, or in memory if there is none.
     pub async fn start(listen: SocketAddr, data: Option<&Path>) -> io::Result<Self> {
         Self::with_tables(listen, open_tables(data)?, data).await
     }

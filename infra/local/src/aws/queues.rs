@@ -1,12 +1,14 @@
-//! The emulated SQS, with two things that it lacks.
+//! The emulated SQS, with three things that it lacks.
 //!
-//! Standard queues take message groups, which are a hint in SQS (fair queues). And many delayed messages do not make it
-//! slow: the emulated SQS moves all of a queue's delayed messages on each receive, which SQS does not do. So batches of
-//! delayed messages wait here, and the emulated SQS gets them when they are due. A consumer sees another message id than
-//! the one that its sender was told.
+//! With a folder, messages are kept ([`super::journal`]). Standard queues take message groups, which are a hint in SQS
+//! (fair queues). And many delayed messages do not make it slow: the emulated SQS moves all of a queue's delayed
+//! messages on each receive, which SQS does not do. So batches of delayed messages wait here, and the emulated SQS gets
+//! them when they are due. A consumer sees another message id than the one that its sender was told.
 
 use std::collections::{HashMap, HashSet};
 use std::future::Future;
+use std::io;
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -21,54 +23,176 @@ use rustack_sqs_http::body::SqsResponseBody;
 use rustack_sqs_http::dispatch::SqsHandler;
 use rustack_sqs_http::response::json_response;
 use rustack_sqs_model::error::SqsError;
-use rustack_sqs_model::input::{GetQueueAttributesInput, PurgeQueueInput, SendMessageBatchInput, SendMessageInput};
+use rustack_sqs_model::input::{
+    CreateQueueInput, DeleteMessageBatchInput, DeleteMessageInput, GetQueueAttributesInput, GetQueueUrlInput,
+    PurgeQueueInput, SendMessageBatchInput, SendMessageInput,
+};
 use rustack_sqs_model::operations::SqsOperation;
 use rustack_sqs_model::output::SendMessageBatchOutput;
 use rustack_sqs_model::types::{SendMessageBatchRequestEntry, SendMessageBatchResultEntry};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::task::JoinSet;
 use uuid::Uuid;
+
+use super::journal::{Journal, queue_name};
 
 const GROUP_FIELD: &str = "MessageGroupId";
 const DELAYED_COUNT: &str = "ApproximateNumberOfMessagesDelayed";
 /// The most messages in a batch (SQS).
 const MAX_ENTRIES: usize = 10;
 
-/// Answers the calls to SQS.
+/// Answers the calls to SQS. Clones are the same queues.
+#[derive(Clone)]
 pub(super) struct Queues {
     sqs: Arc<RustackSqs>,
-    handler: RustackSqsHandler,
+    handler: Arc<RustackSqsHandler>,
     waiting: Arc<Waiting>,
+    /// What is kept. Who sends holds it until the message is in the journal, so no message ends before.
+    journal: Option<Arc<tokio::sync::Mutex<Journal>>>,
 }
 
 type ResponseFuture = Pin<Box<dyn Future<Output = Result<Response<SqsResponseBody>, SqsError>> + Send>>;
 
 impl Queues {
-    pub(super) fn new(sqs: RustackSqs) -> Self {
+    /// Keeps the messages in the folder `data` if there is one.
+    pub(super) fn open(sqs: RustackSqs, data: Option<&Path>) -> io::Result<Self> {
         let sqs = Arc::new(sqs);
-        Self { handler: RustackSqsHandler::new(Arc::clone(&sqs)), sqs, waiting: Arc::default() }
+        let journal = data.map(Journal::open).transpose()?;
+        let journal = journal.map(|journal| Arc::new(tokio::sync::Mutex::new(journal)));
+        let handler = Arc::new(RustackSqsHandler::new(Arc::clone(&sqs)));
+        Ok(Self { handler, sqs, waiting: Arc::default(), journal })
     }
 
     /// Sends one message or a batch.
     fn send(&self, operation: SqsOperation, body: Bytes) -> ResponseFuture {
-        let Some(request) = without_groups(&body) else {
-            return self.handler.handle_operation(operation, body);
-        };
-        match SendMessageBatchInput::deserialize(&request) {
-            Ok(batch) if can_hold(&batch) => self.hold(batch),
-            _ => self.handler.handle_operation(operation, request.to_string().into()),
+        let request = without_groups(&body);
+        if let Some(Ok(batch)) = request.as_ref().map(SendMessageBatchInput::deserialize)
+            && can_hold(&batch)
+        {
+            let queues = self.clone();
+            return Box::pin(async move { response(&queues.hold(batch).await?) });
         }
+        let body = request.map_or(body, |request| request.to_string().into());
+        let Some(journal) = self.journal.clone() else { return self.handler.handle_operation(operation, body) };
+        let sqs = Arc::clone(&self.sqs);
+        Box::pin(async move {
+            let mut journal = journal.lock().await;
+            if matches!(operation, SqsOperation::SendMessage) {
+                let message: SendMessageInput = parse(&body)?;
+                let sent = sqs.send_message(message.clone()).await?;
+                let id = sent.message_id.as_deref().unwrap_or_default();
+                journal.add_taken(message, id, sent.sequence_number.as_deref())?;
+                return response(&sent);
+            }
+            let batch: SendMessageBatchInput = parse(&body)?;
+            let sent = sqs.send_message_batch(batch.clone()).await?;
+            for SendMessageBatchResultEntry { id, message_id, sequence_number, .. } in &sent.successful {
+                for entry in batch.entries.iter().filter(|entry| entry.id == *id) {
+                    let message = message(&batch.queue_url, entry.clone());
+                    journal.add_taken(message, message_id, sequence_number.as_deref())?;
+                }
+            }
+            response(&sent)
+        })
     }
 
-    fn hold(&self, batch: SendMessageBatchInput) -> ResponseFuture {
-        let (sqs, waiting) = (Arc::clone(&self.sqs), Arc::clone(&self.waiting));
+    /// Holds the messages of a batch until they are due. The batch must be one that [`can_hold`] approves of.
+    async fn hold(&self, batch: SendMessageBatchInput) -> Result<SendMessageBatchOutput, SqsError> {
+        // Fails if there is no such queue.
+        let queue = GetQueueAttributesInput { queue_url: batch.queue_url.clone(), attribute_names: Vec::new() };
+        self.sqs.get_queue_attributes(queue).await?;
+        let mut output = SendMessageBatchOutput::default();
+        for entry in batch.entries {
+            output.successful.push(SendMessageBatchResultEntry {
+                id: entry.id.clone(),
+                message_id: Uuid::new_v4().to_string(),
+                md5_of_message_body: md5_of_body(&entry.message_body),
+                ..SendMessageBatchResultEntry::default()
+            });
+            let message = message(&batch.queue_url, entry);
+            let number = match &self.journal {
+                Some(journal) => Some(journal.lock().await.add(message.clone())?),
+                None => None,
+            };
+            self.send_when_due(message, number);
+        }
+        Ok(output)
+    }
+
+    /// Sends a message after its delay. If it is kept, it has a number.
+    fn send_when_due(&self, message: SendMessageInput, number: Option<u64>) {
+        let (sqs, journal) = (Arc::clone(&self.sqs), self.journal.clone());
+        let mut waiting = self.waiting.queues();
+        let waiting = waiting.entry(queue_name(&message.queue_url).to_owned()).or_default();
+        while waiting.try_join_next().is_some() {}
+        waiting.spawn(async move {
+            tokio::time::sleep(delay(message.delay_seconds)).await;
+            let due = SendMessageInput { delay_seconds: None, ..message };
+            let mut journal = match &journal {
+                Some(journal) => Some(journal.lock().await),
+                None => None,
+            };
+            match (sqs.send_message(due).await, &mut journal, number) {
+                (Ok(sent), Some(journal), Some(number)) => {
+                    journal.take(number, sent.message_id.as_deref().unwrap_or_default(), None);
+                }
+                (Ok(_), ..) => {}
+                (Err(error), ..) => tracing::warn!(%error, "a delayed message is lost"),
+            }
+        });
+    }
+
+    /// Does what ends messages or brings kept ones back, and notes that.
+    fn note(&self, operation: SqsOperation, body: Bytes) -> ResponseFuture {
+        let queues = self.clone();
         Box::pin(async move {
-            // Fails if there is no such queue.
-            let queue = GetQueueAttributesInput { queue_url: batch.queue_url.clone(), attribute_names: Vec::new() };
-            sqs.get_queue_attributes(queue).await?;
-            response(&waiting.hold(&sqs, batch))
+            let answer = queues.handler.handle_operation(operation, body.clone()).await?;
+            let Some(journal) = &queues.journal else { return Ok(answer) };
+            let mut journal = journal.lock().await;
+            match operation {
+                SqsOperation::DeleteMessage => {
+                    let DeleteMessageInput { receipt_handle, .. } = parse(&body)?;
+                    journal.end(&[receipt_handle])?;
+                }
+                SqsOperation::DeleteMessageBatch => {
+                    let DeleteMessageBatchInput { entries, .. } = parse(&body)?;
+                    let receipts: Vec<String> = entries.into_iter().map(|entry| entry.receipt_handle).collect();
+                    journal.end(&receipts)?;
+                }
+                SqsOperation::CreateQueue => {
+                    let CreateQueueInput { queue_name, .. } = parse(&body)?;
+                    queues.send_left(&mut journal, &queue_name).await?;
+                }
+                _ => {
+                    let PurgeQueueInput { queue_url } = parse(&body)?;
+                    journal.end_all(queue_name(&queue_url))?;
+                }
+            }
+            Ok(answer)
         })
+    }
+
+    /// Sends again what an earlier start left in a queue.
+    async fn send_left(&self, journal: &mut Journal, queue_name: &str) -> Result<(), SqsError> {
+        let left = journal.take_left(queue_name);
+        if left.is_empty() {
+            return Ok(());
+        }
+        let named = GetQueueUrlInput { queue_name: queue_name.to_owned(), queue_owner_aws_account_id: None };
+        let queue_url = self.sqs.get_queue_url(named).await?.queue_url.unwrap_or_default();
+        for kept in left {
+            let number = kept.number;
+            let message = kept.again(&queue_url);
+            if message.delay_seconds.is_some() {
+                self.send_when_due(message, Some(number));
+            } else {
+                let sent = self.sqs.send_message(message).await?;
+                journal.take(number, sent.message_id.as_deref().unwrap_or_default(), sent.sequence_number.as_deref());
+            }
+        }
+        Ok(())
     }
 
     /// Counts first what is held. So a message that becomes due meanwhile is counted twice rather than not at all.
@@ -96,8 +220,12 @@ impl SqsHandler for Queues {
             // Both name the queue in the same way.
             SqsOperation::PurgeQueue | SqsOperation::DeleteQueue => {
                 if let Ok(PurgeQueueInput { queue_url }) = serde_json::from_slice(&body) {
-                    self.waiting.queues().remove(name(&queue_url));
+                    self.waiting.queues().remove(queue_name(&queue_url));
                 }
+                return self.note(operation, body);
+            }
+            SqsOperation::DeleteMessage | SqsOperation::DeleteMessageBatch | SqsOperation::CreateQueue => {
+                return self.note(operation, body);
             }
             _ => {}
         }
@@ -110,40 +238,9 @@ impl SqsHandler for Queues {
 struct Waiting(Mutex<HashMap<String, JoinSet<()>>>);
 
 impl Waiting {
-    /// Holds the messages of a batch until they are due. The batch must be one that [`can_hold`] approves of.
-    fn hold(&self, sqs: &Arc<RustackSqs>, batch: SendMessageBatchInput) -> SendMessageBatchOutput {
-        let mut queues = self.queues();
-        let waiting = queues.entry(name(&batch.queue_url).to_owned()).or_default();
-        while waiting.try_join_next().is_some() {}
-        let mut output = SendMessageBatchOutput::default();
-        for entry in batch.entries {
-            output.successful.push(SendMessageBatchResultEntry {
-                id: entry.id.clone(),
-                message_id: Uuid::new_v4().to_string(),
-                md5_of_message_body: md5_of_body(&entry.message_body),
-                ..SendMessageBatchResultEntry::default()
-            });
-            let delay = delay(&entry);
-            let (sqs, queue_url) = (Arc::clone(sqs), batch.queue_url.clone());
-            let due = SendMessageInput {
-                queue_url,
-                message_body: entry.message_body,
-                message_system_attributes: entry.message_system_attributes,
-                ..SendMessageInput::default()
-            };
-            waiting.spawn(async move {
-                tokio::time::sleep(delay).await;
-                if let Err(error) = sqs.send_message(due).await {
-                    tracing::warn!(%error, "a delayed message is lost");
-                }
-            });
-        }
-        output
-    }
-
     /// Returns how many messages wait for this queue.
     fn count(&self, queue_url: &str) -> usize {
-        self.queues().get_mut(name(queue_url)).map_or(0, |waiting| {
+        self.queues().get_mut(queue_name(queue_url)).map_or(0, |waiting| {
             while waiting.try_join_next().is_some() {}
             waiting.len()
         })
@@ -157,7 +254,7 @@ impl Waiting {
 /// Returns whether each message of a batch is delayed and surely acceptable. The emulated SQS decides about all others.
 fn can_hold(batch: &SendMessageBatchInput) -> bool {
     let is_plain = |entry: &SendMessageBatchRequestEntry| {
-        let seconds = delay(entry).as_secs();
+        let seconds = delay(entry.delay_seconds).as_secs();
         (1..=MAX_DELAY_SECONDS.into()).contains(&seconds)
             && !entry.message_body.is_empty()
             && entry.message_attributes.is_empty()
@@ -170,13 +267,21 @@ fn can_hold(batch: &SendMessageBatchInput) -> bool {
         && batch.entries.iter().all(is_plain)
 }
 
-/// Returns the name of a queue. Behind a proxy its URL has another host.
-fn name(queue_url: &str) -> &str {
-    queue_url.rsplit_once('/').map_or(queue_url, |(_, name)| name)
+fn delay(seconds: Option<i32>) -> Duration {
+    Duration::from_secs(seconds.unwrap_or_default().try_into().unwrap_or_default())
 }
 
-fn delay(entry: &SendMessageBatchRequestEntry) -> Duration {
-    Duration::from_secs(entry.delay_seconds.unwrap_or_default().try_into().unwrap_or_default())
+/// Returns a message of a batch.
+fn message(queue_url: &str, entry: SendMessageBatchRequestEntry) -> SendMessageInput {
+    SendMessageInput {
+        queue_url: queue_url.to_owned(),
+        message_body: entry.message_body,
+        delay_seconds: entry.delay_seconds,
+        message_deduplication_id: entry.message_deduplication_id,
+        message_group_id: entry.message_group_id,
+        message_attributes: entry.message_attributes,
+        message_system_attributes: entry.message_system_attributes,
+    }
 }
 
 /// Returns the request without message groups. Returns `None` if the queue is FIFO, where groups matter, or if the
@@ -196,4 +301,8 @@ fn without_groups(body: &[u8]) -> Option<Value> {
 fn response(output: &impl Serialize) -> Result<Response<SqsResponseBody>, SqsError> {
     let json = serde_json::to_vec(output).map_err(|error| SqsError::internal_error(error.to_string()))?;
     Ok(json_response(json, &Uuid::new_v4().to_string()))
+}
+
+fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, SqsError> {
+    serde_json::from_slice(body).map_err(|error| SqsError::invalid_parameter_value(error.to_string()))
 }

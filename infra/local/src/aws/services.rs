@@ -42,12 +42,12 @@ pub(super) struct Services {
 }
 
 impl Services {
-    /// Creates the services. The URLs of queues point to `address`. Objects are kept in the folder `data`; queues and
-    /// secrets are in memory.
+    /// Creates the services. The URLs of queues point to `address`. Objects and messages are kept in the folder
+    /// `data`; secrets are in memory.
     pub(super) async fn open(address: SocketAddr, database: Database, data: Option<&Path>) -> io::Result<Self> {
         let limiter = Arc::new(Limiter::default());
         let config = SqsConfig { host: address.ip().to_string(), port: address.port(), ..SqsConfig::default() };
-        let queues = Queues::new(RustackSqs::new(config));
+        let queues = Queues::open(RustackSqs::new(config), data)?;
         let secrets = RustackSecretsManager::new(SecretsManagerConfig::default());
         let secrets = RustackSecretsManagerHandler::new(Arc::new(secrets));
         Ok(Self {
