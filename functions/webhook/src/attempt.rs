@@ -1,6 +1,6 @@
 //! Makes one attempt: claims it, signs the body and sends it.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 
 use bytes::Bytes;
@@ -17,7 +17,7 @@ use webhooks::delivery::{
 };
 use webhooks::endpoint::WebhookEndpoint;
 use webhooks::promptness::{CONNECT_FOR, SLOW_AFTER};
-use webhooks::secrets::{EndpointSecret, KeyringAccessError, service_signature, standard_signature};
+use webhooks::secrets::{EndpointSecret, KeyringAccessError, SealError, service_signature, standard_signature};
 use webhooks::store::{Put, StepOutcome};
 
 use crate::Webhook;
@@ -88,6 +88,11 @@ impl Webhook {
         self.keyring.open(endpoint.id, &endpoint.secrets).await.map_err(|error| match error {
             KeyringAccessError::Unread(_) | KeyringAccessError::Unwritten(_) => {
                 StoreError::Unavailable(error.to_string())
+            }
+            // A rotation has added the key a moment ago. If the key is lost, an operator must see it.
+            KeyringAccessError::Sealed(SealError::UnknownKey) => {
+                self.keyless.fetch_add(1, Ordering::Relaxed);
+                StoreError::Unavailable(format!("secrets of endpoint {}: {error}", endpoint.id))
             }
             // Waiting does not help here. An operator must see it.
             KeyringAccessError::Invalid(_) | KeyringAccessError::Sealed(_) => {

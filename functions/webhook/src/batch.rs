@@ -1,6 +1,7 @@
 //! Handles a batch of messages: reads all their accounts in one call, then handles the endpoints concurrently.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -35,7 +36,8 @@ impl Webhook {
         let (mut outcomes, drained) = self.outcomes(records).await;
         self.bury_defective(records, &mut outcomes).await;
         let waits = std::mem::take(&mut *self.waits.lock().unwrap_or_else(PoisonError::into_inner));
-        log(&self.meter, records, &outcomes, &drained, &waits);
+        let keyless = self.keyless.swap(0, Ordering::Relaxed);
+        log(&self.meter, records, &outcomes, &drained, &waits, keyless);
         let failed = records.iter().zip(&outcomes).filter(|(_, outcome)| matches!(outcome, DispatchOutcome::Failed(_)));
         let mut response = SqsBatchResponse::default();
         for (record, _) in failed {

@@ -14,6 +14,7 @@ mod received;
 mod settle;
 pub mod transport;
 
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent};
@@ -49,6 +50,8 @@ pub struct Webhook {
     /// How long events waited for their first attempt, in milliseconds: one entry for each first attempt that was begun
     /// since the last log line.
     waits: Arc<Mutex<Vec<u64>>>,
+    /// How many attempts wait because the keyring lacks a key, since the last log line.
+    keyless: Arc<AtomicU64>,
     sqs: common::queues::Client,
     /// The URL of the dead-letter queue.
     dead_queue: String,
@@ -72,6 +75,7 @@ pub fn worker(service: &Service<'_>, transport: Transport, schedule: Schedule) -
         clock: Arc::clone(&service.clock),
         meter: Arc::clone(&service.meter),
         waits: Arc::default(),
+        keyless: Arc::default(),
         sqs,
         dead_queue,
     })

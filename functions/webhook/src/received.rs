@@ -213,6 +213,7 @@ pub(crate) fn log(
     outcomes: &[DispatchOutcome],
     drained: &[DispatchOutcome],
     waits: &[u64],
+    keyless: u64,
 ) {
     for (record, outcome) in records.iter().zip(outcomes) {
         let message_id = record.message_id.as_deref();
@@ -247,7 +248,8 @@ pub(crate) fn log(
     line.count(Metric::Postponed, count(|outcome| matches!(outcome, Of::Postponed(_))));
     line.known("postponed_because", because);
     line.count(Metric::Defects, count(|outcome| matches!(outcome, Of::Defective(_))));
-    line.count(Metric::Failed, count(|outcome| matches!(outcome, Of::Failed(_))));
+    // Attempts without a key wait. If that lasts, the alarm on failures must tell of it.
+    line.count(Metric::Failed, count(|outcome| matches!(outcome, Of::Failed(_))) + keyless);
     line.samples(Metric::EventToPost, waits);
     line.log(false);
 }

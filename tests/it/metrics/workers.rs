@@ -5,6 +5,7 @@ use std::slice;
 use std::time::Duration;
 
 use aws_lambda_events::sqs::{SqsEvent, SqsMessage, SqsMessageAttribute};
+use common::rotation::Secrets;
 use common::runtime::Worker;
 use local::environment::Variables;
 use serde_json::{Value, json};
@@ -102,6 +103,24 @@ async fn a_sender_whose_store_is_away_counts_what_it_puts_off() {
     hand(&sender, &[message]).await;
     let line = listener.take().pop().unwrap();
     assert_metrics(&timeless_metrics(&line, "webhook", &[]), &json!({"Postponed": 1, "StoreRetries": 2}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_attempt_that_waits_for_a_key_of_the_keyring_counts_as_a_failure_too() {
+    let stack = Stack::new().await;
+    let message = first_message(&stack).await;
+    let (admin, endpoint) = (stack.webhooks(), stack.endpoint_of(uuid(5).into()).await);
+    stack.prove(&endpoint).await;
+    let lost = Secrets::first("lost:AAAA".to_owned(), endpoint.created_at);
+    let put = admin.store.put_secrets(endpoint.account_id, endpoint.id, &lost, endpoint.secret_version);
+    assert!(put.await.unwrap());
+    let (sender, listener) = (stack.sender(), Listener::start());
+    hand(&sender, &[message]).await;
+    let line = listener.take().pop().unwrap();
+    assert_metrics(&timeless_metrics(&line, "webhook", &[]), &json!({"Postponed": 1, "Failed": 1}));
+    assert!(
+        line.json["postponed_because"].as_str().unwrap().ends_with("the keyring lacks the key that sealed the secret")
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

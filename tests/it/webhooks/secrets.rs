@@ -1,16 +1,19 @@
 //! The secrets that deliveries are signed with, as receivers see them, and the keyring that they are sealed with.
 
 use std::collections::BTreeSet;
+use std::sync::Mutex;
+use std::time::Duration;
 
 use admin::webhooks::{WebhookAdmin, WebhookAdminError};
 use common::aws::{Environment, Patience};
-use common::resources::Resources;
+use common::resources::{Queue, Resources};
 use common::rotation::Secrets;
 use futures_util::future::join_all;
 use local::environment::Variables;
 use serde_json::{Value, json};
 use tests::webhooks_cli::{OWNER, WebhooksCli, text};
-use tests::{SignatureValidity, Stack, hand, uuid};
+use tests::{AwsCall, SignatureValidity, Stack, hand, uuid};
+use webhooks::delivery::Status;
 use webhooks::secrets::Keyring;
 
 use super::{DAY_SECONDS, Scene};
@@ -53,7 +56,7 @@ async fn deliveries_go_on_while_the_keyring_is_rotated_underneath_them() {
     };
     deliver().await;
     let old = keyring(stack).await;
-    let new = old.clone().rotate().unwrap();
+    let new = old.clone().rotate(stack.now()).unwrap();
     put_keyring(stack, &new.reveal()).await;
     deliver().await;
     scene.wait(10);
@@ -69,6 +72,129 @@ async fn deliveries_go_on_while_the_keyring_is_rotated_underneath_them() {
     deliver().await;
     scene.wait(10 * 60);
     deliver().await;
+}
+
+/// Nothing waits between these rotations, as with a release that did not wait.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_delivery_whose_key_an_instance_does_not_know_yet_waits_and_the_keyring_is_read_again() {
+    let scene = Scene::answering(204).await;
+    let (sender, proxy) = scene.stack.sender_behind_proxy().await;
+    let known = scene.sent(1).await;
+    assert_eq!(hand(&sender, &known.1).await, [0; 0]);
+    let mut waiting = Vec::new();
+    for event in [2, 3] {
+        let next = keyring(&scene.stack).await.rotate(scene.stack.now()).unwrap();
+        put_keyring(&scene.stack, &next.reveal()).await;
+        assert_eq!(scene.stack.webhooks().reseal(|_| {}).await.unwrap().resealed, 1);
+        waiting.push(scene.sent(event).await);
+    }
+    proxy.take_calls();
+    let batch: Vec<_> = waiting.iter().flat_map(|(_, message)| message.clone()).collect();
+    for _ in 0..3 {
+        assert_eq!(hand(&sender, &batch).await, [0; 0]);
+    }
+    // Each message has sent a copy for later.
+    let (retry, dead) = (scene.stack.queue(Queue::WebhooksRetry), scene.stack.queue(Queue::WebhooksDead));
+    assert_eq!((retry.count().await, retry.visible_count().await, dead.count().await), (6, 0, 0));
+    assert_eq!(AwsCall::count(&proxy.take_calls(), "GetSecretValue"), 0, "it was read a moment ago");
+    scene.wait(2);
+    assert_eq!(hand(&sender, &batch).await, [0; 0]);
+    assert_eq!(AwsCall::count(&proxy.take_calls(), "GetSecretValue"), 1);
+    for (id, _) in &waiting {
+        assert_eq!((scene.standing(*id).await, scene.posts(*id).len()), ((Status::Delivered, 1), 1));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_delivery_that_waits_for_the_drain_keeps_its_wake_up_until_its_key_is_there() {
+    let scene = Scene::answering(204).await;
+    let ids = [scene.stored(1).await, scene.stored(2).await];
+    let whole = keyring(&scene.stack).await;
+    put_keyring(&scene.stack, &whole.clone().rotate(scene.stack.now()).unwrap().without_older().reveal()).await;
+    // However long that lasts.
+    for _ in 0..3 {
+        scene.wait(5 * 60);
+        scene.sweep_and_drain().await;
+    }
+    let waits: Vec<_> = ids.iter().map(|id| (Status::Pending, scene.posts(*id).len())).collect();
+    assert_eq!(waits, [(Status::Pending, 0); 2]);
+    put_keyring(&scene.stack, &whole.reveal()).await;
+    scene.wait(60);
+    scene.sweep_and_drain().await;
+    for id in ids {
+        assert_eq!((scene.standing(id).await, scene.posts(id).len()), ((Status::Delivered, 1), 1));
+    }
+    assert_eq!(scene.stack.queue(Queue::WebhooksDead).count().await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_that_a_known_key_does_not_open_is_a_defect() {
+    let scene = Scene::answering(204).await;
+    let (admin, seen) = (scene.stack.webhooks(), &scene.endpoint);
+    let sealed = admin.keyring.seal(uuid(9).into(), &scene.secret).await.unwrap();
+    let broken = Secrets::first(sealed, seen.created_at);
+    assert!(admin.store.put_secrets(scene.user, seen.id, &broken, seen.secret_version).await.unwrap());
+    let (id, message) = scene.sent(1).await;
+    scene.handle(&message).await;
+    let [letter] = &scene.stack.queue(Queue::WebhooksDead).take_letters(1).await[..] else { panic!("no letter") };
+    assert!(letter.attribute("defect").ends_with("the sealed secret does not open for this endpoint"), "{letter:?}");
+    // As the runbook says: another secret mends it, and nothing is lost.
+    let (_, next, _) = admin.rotate_secret(seen.id).await.unwrap();
+    admin.expire_old_secret(seen.id).await.unwrap();
+    scene.attempt(id).await;
+    let [post] = scene.posts(id).try_into().unwrap();
+    assert_eq!(post.signed_with(&next), BOTH_VALID);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rotations_right_after_each_other_cost_no_delivery() {
+    let scene = Scene::answering(204).await;
+    let (stack, sender) = (&scene.stack, scene.stack.sender());
+    let admin = stack.webhooks();
+    let (mut sent, mut event) = (Vec::new(), 0);
+    let mut deliver = async || {
+        for _ in 0..5 {
+            event += 1;
+            let (id, message) = scene.sent(event).await;
+            assert_eq!(hand(&sender, &message).await, [0; 0]);
+            sent.push((id, message));
+        }
+    };
+    deliver().await;
+    for _ in 0..2 {
+        admin.rotate_keyring(|_| scene.wait(60)).await.unwrap();
+        deliver().await;
+        admin.reseal(|_| {}).await.unwrap();
+        deliver().await;
+    }
+    assert_eq!(admin.remove_older_keys(|_| scene.wait(60)).await.unwrap(), 2);
+    deliver().await;
+    scene.wait(2);
+    for (id, message) in sent {
+        // What was put off comes again.
+        assert_eq!(hand(&sender, &message).await, [0; 0]);
+        assert_eq!((scene.standing(id).await, scene.posts(id).len()), ((Status::Delivered, 1), 1));
+    }
+    assert_eq!(stack.queue(Queue::WebhooksDead).count().await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_is_neither_added_nor_removed_while_functions_may_hold_the_keyring_from_before_the_last_rotation() {
+    let stack = Stack::new().await;
+    let (admin, waits) = (stack.webhooks(), Mutex::new(Vec::new()));
+    let report = |left: Duration| {
+        waits.lock().unwrap().push(left.as_secs());
+        stack.clock.advance(Duration::from_secs(200));
+    };
+    let waited = || std::mem::take(&mut *waits.lock().unwrap());
+    admin.rotate_keyring(report).await.unwrap();
+    assert_eq!(waited(), [0; 0]);
+    admin.rotate_keyring(report).await.unwrap();
+    assert_eq!((waited(), keyring(&stack).await.older()), (vec![360, 160], 2));
+    assert_eq!(admin.remove_older_keys(report).await.unwrap(), 2);
+    assert_eq!((waited(), keyring(&stack).await.older()), (vec![360, 160], 0));
+    admin.rotate_keyring(report).await.unwrap();
+    assert_eq!(waited(), [0; 0]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -95,7 +221,13 @@ async fn a_rotation_seals_every_secret_anew_and_running_functions_keep_opening_t
     assert_eq!(keyring(stack).await.older(), 1);
     assert_opens().await;
 
-    let again = cli.done("rotate-keyring --remove-old").await;
+    settle(stack).await;
+    let (again, ()) = tokio::join!(cli.done("rotate-keyring --remove-old"), async {
+        while keyring(stack).await.older() < 2 {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        settle(stack).await;
+    });
     let newest = text(&again["key_id"]);
     assert_eq!(again, json!({"key_id": newest, "resealed": 4, "unchanged": 0, "failed": [], "removed_keys": 2}));
     let keyring = keyring(stack).await;
@@ -112,7 +244,7 @@ async fn a_rotation_completes_an_earlier_one_that_was_cut_short() {
     let (cli, admin) = (WebhooksCli::new(&stack), stack.webhooks());
     cli.add(OWNER).await;
     // This rotation is cut short before anything is sealed again.
-    let left = admin.rotate_keyring().await.unwrap();
+    let left = admin.rotate_keyring(|_| {}).await.unwrap();
     cli.add(OWNER).await;
     assert_eq!(sealing_keys(&admin).await.len(), 2);
     let done = admin.reseal(|_| {}).await.unwrap();
@@ -138,7 +270,8 @@ async fn a_secret_that_does_not_open_is_named_and_keeps_the_older_keys() {
     );
     let complaint: Value = serde_json::from_str(&run.stderr).unwrap();
     assert_eq!(complaint["failed"], json!([broken.id]));
-    let refused = admin.remove_older_keys().await;
+    settle(stack).await;
+    let refused = admin.remove_older_keys(|_| {}).await;
     assert!(matches!(refused, Err(WebhookAdminError::KeysNeeded(1))), "{refused:?}");
     assert_eq!(keyring(stack).await.older(), 1);
 }
@@ -147,7 +280,8 @@ async fn a_secret_that_does_not_open_is_named_and_keeps_the_older_keys() {
 async fn rotations_at_the_same_moment_lose_no_reported_key() {
     let stack = Stack::new().await;
     let admins: Vec<_> = (0..16).map(|_| stack.webhooks()).collect();
-    let rotated = join_all(admins.iter().map(WebhookAdmin::rotate_keyring)).await;
+    let a_minute = |_| stack.clock.advance(Duration::from_mins(1));
+    let rotated = join_all(admins.iter().map(|admin| admin.rotate_keyring(a_minute))).await;
     let keyring = keyring(&stack).await;
     let mut promised = 0;
     for key in rotated {
@@ -178,6 +312,13 @@ async fn keyring(stack: &Stack) -> Keyring {
 async fn put_keyring(stack: &Stack, document: &str) {
     let (client, name) = secrets_manager(stack);
     client.put_secret_value().secret_id(name).secret_string(document).send().await.unwrap();
+}
+
+/// Makes the last rotation one of long ago. `marketctl` goes by the machine's clock.
+async fn settle(stack: &Stack) {
+    let mut document: Value = serde_json::from_str(&keyring(stack).await.reveal()).unwrap();
+    document.as_object_mut().unwrap().remove("rotated_at");
+    put_keyring(stack, &document.to_string()).await;
 }
 
 /// Returns a client, and the name of the keyring.

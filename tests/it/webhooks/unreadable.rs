@@ -281,7 +281,7 @@ async fn rotating_the_keyring_goes_past_an_endpoint_that_cannot_be_read_but_keep
     let second = scene.second(EventKind::ListingSold).await;
     scene.set_status(second, UNKNOWN).await;
     let admin = scene.stack.webhooks();
-    admin.rotate_keyring().await.unwrap();
+    admin.rotate_keyring(|_| {}).await.unwrap();
     let done = admin.reseal(|_| {}).await.unwrap();
     assert_eq!((done.resealed, done.failed), (1, vec![second]));
 }

@@ -88,9 +88,10 @@ pub(crate) enum WebhookCommand {
     Resend(ResendOptions),
     /// Add a new key to the keyring and seal every endpoint's secrets with it
     ///
-    /// Deliveries continue meanwhile. If the command is interrupted, run it again.
+    /// Deliveries continue meanwhile. For six minutes after a rotation, functions may hold the keyring from before it. The
+    /// next rotation waits for that. If the command is interrupted, run it again.
     RotateKeyring {
-        /// Remove the older keys from the keyring afterwards, which takes ten seconds longer
+        /// Remove the older keys from the keyring afterwards, which takes six minutes longer
         #[arg(long)]
         remove_old: bool,
     },

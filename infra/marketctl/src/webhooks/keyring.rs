@@ -1,5 +1,8 @@
 //! Rotates the keyring.
 
+use std::cell::Cell;
+use std::time::Duration;
+
 use admin::webhooks::{Resealed, WebhookAdmin};
 use common::ids::EndpointId;
 use serde::Serialize;
@@ -31,16 +34,19 @@ pub(super) async fn rotate(
     output: Output,
     audit: &mut Audit,
 ) -> Result<(), CommandFailure> {
-    let key_id = admin.rotate_keyring().await?;
-    audit.done();
     let spinner = Bar::spinner(SPINNER_TEMPLATE);
-    let done = admin.reseal(|done| spinner.set_message(progress(done))).await?;
-    let removed_keys = if remove_old && done.failed.is_empty() {
-        spinner.set_message("checking that no secret needs the older keys");
-        admin.remove_older_keys().await?
-    } else {
-        0
+    let begun = Cell::new(false);
+    let waiting = |left: Duration| {
+        if !begun.replace(true) {
+            output.part(|| waiting(left));
+        }
+        spinner.set_message(waiting(left));
     };
+    let key_id = admin.rotate_keyring(waiting).await?;
+    audit.done();
+    begun.set(false);
+    let done = admin.reseal(|done| spinner.set_message(progress(done))).await?;
+    let removed_keys = if remove_old && done.failed.is_empty() { admin.remove_older_keys(waiting).await? } else { 0 };
     drop(spinner);
     let Resealed { resealed, unchanged, failed } = done;
     let report = KeyringReport { key_id, resealed, unchanged, failed, removed_keys };
@@ -52,10 +58,17 @@ pub(super) async fn rotate(
     let what = "endpoints that cannot be read, or have a secret that the keyring cannot open";
     Err(CommandFailure::new(
         format!("{what}: {}", failed.len()),
-        "Deliveries to them cannot be signed. Restore a keyring that has their key, or remove them and add them again.",
+        "Deliveries to them wait. docs/operations.md (The keyring) says how to bring back a key, or to replace a secret whose key is lost.",
     )
     .with_details(failed.iter().map(|id| format!("endpoint {id}")))
     .with_member("failed", failed))
+}
+
+fn waiting(left: Duration) -> String {
+    let seconds = left.as_secs() + 1;
+    format!(
+        "Waiting for {seconds} seconds, because functions may still hold the keyring from before the last rotation."
+    )
 }
 
 fn progress(done: &Resealed) -> String {
@@ -65,7 +78,10 @@ fn progress(done: &Resealed) -> String {
 fn text(report: &KeyringReport) -> String {
     let KeyringReport { key_id, resealed, removed_keys, .. } = report;
     let older = match removed_keys {
-        0 => "The older keys are still in the keyring; --remove-old removes them.".to_owned(),
+        0 => {
+            "The older keys stay in the keyring, which harms nothing. The next rotation with --remove-old removes them."
+                .to_owned()
+        }
         count => format!("Older keys removed from the keyring: {count}."),
     };
     format!("Key {key_id} seals secrets from now on. Endpoints resealed with it: {resealed}.\n{older}")

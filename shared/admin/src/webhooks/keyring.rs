@@ -1,8 +1,9 @@
 //! Rotates the keyring: it gets a new current key, and then every secret is sealed anew under it.
 //!
 //! Deliveries go on in the meantime. Older keys stay in the keyring, so the secrets that they sealed still open. A
-//! running function remembers the keyring for up to five minutes, but reads it again as soon as it meets the id of a
-//! key that it does not know. If a rotation is cut short at any point, the next one completes it.
+//! running function remembers the keyring for up to five minutes, but reads it again if it meets the id of a key that it
+//! does not know. It does that at most every two seconds. So a key is neither added nor removed while functions may hold
+//! the keyring from before the last rotation. If a rotation is cut short at any point, the next one completes it.
 
 use std::time::Duration;
 
@@ -15,9 +16,8 @@ use webhooks::secrets::{Keyring, SealError};
 
 /// How often an endpoint is tried if somebody else keeps changing its secrets at the same moment.
 const RESEAL_ATTEMPTS: usize = 5;
-/// How long to wait before older keys are removed. Whoever seals a secret has read the keyring less than two seconds
-/// before. So after this wait, every secret that was sealed under a formerly current key has been stored.
-const SETTLE_TIME: Duration = Duration::from_secs(10);
+/// How often a wait looks at the clock.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// How many endpoints have been sealed anew so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,10 +41,11 @@ enum Outcome {
 
 impl WebhookAdmin {
     /// Adds a new current key to the keyring, and returns its id. It seals secrets from now on. Existing ones are
-    /// sealed anew by [`Self::reseal`].
-    pub async fn rotate_keyring(&self) -> Result<String, WebhookAdminError> {
-        let seen = self.keyring.secret().read().await?;
-        let next = seen.keyring.clone().rotate().map_err(|_| WebhookAdminError::NoRandomness)?;
+    /// sealed anew by [`Self::reseal`]. First waits until the last rotation has settled. Meanwhile calls `report` with
+    /// the time that is left, about every second.
+    pub async fn rotate_keyring(&self, report: impl Fn(Duration)) -> Result<String, WebhookAdminError> {
+        let seen = self.settled(report).await?;
+        let next = seen.keyring.clone().rotate(self.clock.now()).map_err(|_| WebhookAdminError::NoRandomness)?;
         self.replace(&seen, &next).await?;
         Ok(next.current_id().to_owned())
     }
@@ -79,21 +80,34 @@ impl WebhookAdmin {
         Ok(done)
     }
 
-    /// Removes the older keys from the keyring and returns how many there were. First it seals all secrets under the
-    /// current key. If that fails for any of them, the older keys stay. Secrets Manager keeps the former keyring as the
-    /// previous version.
-    pub async fn remove_older_keys(&self) -> Result<usize, WebhookAdminError> {
-        let seen = self.keyring.secret().read().await?;
+    /// Removes the older keys from the keyring and returns how many there were. First waits until the last rotation has
+    /// settled, as [`Self::rotate_keyring`] does. By then every secret that was sealed under a formerly current key has been
+    /// stored, and is sealed under the current key. If that fails for any of them, the older keys stay. Secrets Manager
+    /// keeps the former keyring as the previous version.
+    pub async fn remove_older_keys(&self, report: impl Fn(Duration)) -> Result<usize, WebhookAdminError> {
+        let seen = self.settled(report).await?;
         if seen.keyring.older() == 0 {
             return Ok(0);
         }
-        tokio::time::sleep(SETTLE_TIME).await;
         let done = self.reseal(|_| {}).await?;
         if !done.failed.is_empty() {
             return Err(WebhookAdminError::KeysNeeded(done.failed.len()));
         }
         self.replace(&seen, &seen.keyring.clone().without_older()).await?;
         Ok(seen.keyring.older())
+    }
+
+    /// Waits until no function can hold the keyring from before the last rotation. Returns the keyring.
+    async fn settled(&self, report: impl Fn(Duration)) -> Result<StoredKeyring, WebhookAdminError> {
+        loop {
+            let seen = self.keyring.secret().read().await?;
+            let left = seen.keyring.unsettled_for(self.clock.now());
+            if left.is_zero() {
+                return Ok(seen);
+            }
+            report(left);
+            tokio::time::sleep(left.min(LOOK_EVERY)).await;
+        }
     }
 
     async fn replace(&self, seen: &StoredKeyring, next: &Keyring) -> Result<(), WebhookAdminError> {

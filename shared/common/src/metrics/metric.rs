@@ -39,7 +39,8 @@ closed_enum! {
         PostponedTimes = "PostponedTimes",
         /// Messages that the store takes for invalid. A copy of each lies in the dead-letter queue.
         Defects = "Defects",
-        /// Messages that stay in their queue, on the way to its dead-letter queue.
+        /// Messages that stay in their queue, on the way to its dead-letter queue. Also attempts that wait because the
+        /// keyring lacks their key.
         Failed = "Failed",
         /// Deliveries that were acknowledged.
         Delivered = "Delivered",

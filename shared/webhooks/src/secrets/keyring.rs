@@ -2,28 +2,38 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use common::layout::Format;
+use common::timestamp::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
 /// The current key, which seals secrets, and older keys, which only open them.
 ///
-/// Its document is `{"current":"<id>","keys":[{"id":"<id>","key":"<base64 of 32 bytes>"}]}`. A deployment can
-/// generate only text, so it makes `{"generated":"<43 or more letters and digits>"}` instead. That stands for one
-/// key, the SHA-256 of the text. The first rotation turns it into the other form.
+/// Its document is `{"current":"<id>","keys":[{"id":"<id>","key":"<base64 of 32 bytes>"}],"rotated_at":<ms>}`. A
+/// deployment can generate only text, so it makes `{"generated":"<43 or more letters and digits>"}` instead. That stands
+/// for one key, the SHA-256 of the text. The first rotation turns it into the other form.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Keyring {
     current: String,
     keys: BTreeMap<String, SealingKey>,
+    /// When the current key was added, if a rotation has added it.
+    rotated_at: Option<Timestamp>,
 }
 
 /// An AES-256 key.
 type SealingKey = [u8; 32];
 
+/// How old a keyring may be that a function remembers. It reads the keyring again before that if it meets a key that it
+/// does not know.
+pub(super) const MAX_AGE: Duration = Duration::from_mins(5);
+/// How long after a rotation a function may hold the keyring from before it: [`MAX_AGE`], and a minute in which clocks
+/// may differ and a secret that was sealed under the former key is stored.
+const HELD_FOR: Duration = Duration::from_mins(6);
 /// The id of a key that was made from generated text.
 const GENERATED_ID: &str = "generated";
 /// The format of the document.
@@ -62,12 +72,15 @@ struct Document {
     current: Option<String>,
     keys: Option<Vec<Entry>>,
     generated: Option<String>,
+    rotated_at: Option<i64>,
 }
 
 #[derive(Serialize)]
-struct Keys {
+struct WrittenDocument {
     current: String,
     keys: Vec<Entry>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rotated_at: Option<i64>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -79,7 +92,7 @@ struct Entry {
 impl Keyring {
     /// Reads a keyring from its document.
     pub fn parse(document: &str) -> Result<Self, KeyringError> {
-        let Document { layout, current, keys: entries, generated } =
+        let Document { layout, current, keys: entries, generated, rotated_at } =
             serde_json::from_str(document).map_err(|_| KeyringError::Form)?;
         FORMAT.supported(layout.unwrap_or(1)).map_err(|_| KeyringError::Newer)?;
         let (current, entries) = match (current, entries, generated) {
@@ -101,7 +114,7 @@ impl Keyring {
         if !keys.contains_key(&current) {
             return Err(KeyringError::Current);
         }
-        Ok(Self { current, keys })
+        Ok(Self { current, keys, rotated_at: rotated_at.map(Timestamp::from_millis) })
     }
 
     fn generated(text: &str) -> Result<Self, KeyringError> {
@@ -109,16 +122,20 @@ impl Keyring {
             return Err(KeyringError::Generated);
         }
         let keys = BTreeMap::from([(GENERATED_ID.to_owned(), Sha256::digest(text).into())]);
-        Ok(Self { current: GENERATED_ID.to_owned(), keys })
+        Ok(Self { current: GENERATED_ID.to_owned(), keys, rotated_at: None })
     }
 
     /// Makes a keyring of one new key.
     pub fn generate() -> Result<Self, getrandom::Error> {
-        Self { current: String::new(), keys: BTreeMap::new() }.rotate()
+        Self { current: String::new(), keys: BTreeMap::new(), rotated_at: None }.with_new_key()
     }
 
     /// Adds a new current key. The other keys stay, so that what they have sealed still opens.
-    pub fn rotate(mut self) -> Result<Self, getrandom::Error> {
+    pub fn rotate(self, now: Timestamp) -> Result<Self, getrandom::Error> {
+        Ok(Self { rotated_at: Some(now), ..self.with_new_key()? })
+    }
+
+    fn with_new_key(mut self) -> Result<Self, getrandom::Error> {
         let mut key = SealingKey::default();
         getrandom::fill(&mut key)?;
         // A counter could repeat the id of a key that an operator has removed. A random id does not.
@@ -134,6 +151,15 @@ impl Keyring {
         self
     }
 
+    /// Returns for how much longer functions may hold the keyring from before the last rotation. Meanwhile, no other
+    /// rotation may begin, and no key may be removed.
+    pub fn unsettled_for(&self, now: Timestamp) -> Duration {
+        let Some(at) = self.rotated_at else { return Duration::ZERO };
+        // A clock that was ahead must not hold up rotations for longer.
+        let age = u64::try_from(now.millis().saturating_sub(at.millis())).unwrap_or_default();
+        HELD_FOR.saturating_sub(Duration::from_millis(age))
+    }
+
     /// Returns how many keys it has besides the current one.
     pub fn older(&self) -> usize {
         self.keys.len() - 1
@@ -142,7 +168,9 @@ impl Keyring {
     /// Returns the document, keys included. Only for the one place that stores it.
     pub fn reveal(&self) -> String {
         let entry = |(id, key): (&String, &SealingKey)| Entry { id: id.clone(), key: STANDARD.encode(key) };
-        let document = Keys { current: self.current.clone(), keys: self.keys.iter().map(entry).collect() };
+        let rotated_at = self.rotated_at.map(Timestamp::millis);
+        let document =
+            WrittenDocument { current: self.current.clone(), keys: self.keys.iter().map(entry).collect(), rotated_at };
         serde_json::json!(document).to_string()
     }
 
@@ -171,6 +199,10 @@ mod tests {
     use super::*;
 
     const KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+
+    fn now() -> Timestamp {
+        Timestamp::from_millis(1_795_168_800_000)
+    }
 
     fn document(current: &str, keys: &[(&str, &str)]) -> String {
         let keys: Vec<_> = keys.iter().map(|(id, key)| serde_json::json!({"id": id, "key": key})).collect();
@@ -218,7 +250,7 @@ mod tests {
         // printf a1a1… | openssl dgst -sha256 -binary | base64
         assert_eq!(STANDARD.encode(keyring.key("generated").unwrap()), "NJD4BAGIbRLzhh7BkPXBZBmyY0VJepK8RTDiL12LQpU=");
         assert_ne!(generated(&text.replace('a', "b")).unwrap().key("generated"), keyring.key("generated"));
-        let rotated = Keyring::parse(&keyring.clone().rotate().unwrap().reveal()).unwrap();
+        let rotated = Keyring::parse(&keyring.clone().rotate(now()).unwrap().reveal()).unwrap();
         assert_eq!((rotated.older(), rotated.key("generated")), (1, keyring.key("generated")));
         for refused in [&text[..42], &format!("{}-", &text[1..]), ""] {
             assert_eq!(generated(refused), Err(KeyringError::Generated), "{refused}");
@@ -230,7 +262,7 @@ mod tests {
     #[test]
     fn rotation_adds_a_current_key_and_keeps_the_others() {
         let first = Keyring::generate().unwrap();
-        let second = first.clone().rotate().unwrap();
+        let second = first.clone().rotate(now()).unwrap();
         assert_eq!((first.keys.len(), second.keys.len()), (1, 2));
         assert_ne!(first.current_id(), second.current_id());
         assert_ne!(second.key(first.current_id()), second.key(second.current_id()));
@@ -240,6 +272,23 @@ mod tests {
         let alone = second.clone().without_older();
         assert_eq!((alone.older(), alone.key(second.current_id())), (0, second.key(second.current_id())));
         assert_eq!(Keyring::parse(&alone.reveal()), Ok(alone));
+    }
+
+    #[test]
+    fn a_rotation_is_settled_once_no_function_can_hold_the_keyring_from_before() {
+        let seconds_left = |keyring: &Keyring, by: i64| keyring.unsettled_for(now().plus_millis(by * 1_000)).as_secs();
+        let first = Keyring::generate().unwrap();
+        assert_eq!(seconds_left(&first, 0), 0, "nobody holds another one");
+        let rotated = Keyring::parse(&first.rotate(now()).unwrap().reveal()).unwrap();
+        assert_eq!([-60, 0, 1, 359, 360, 999].map(|by| seconds_left(&rotated, by)), [360, 360, 359, 1, 0, 0]);
+        assert_eq!(rotated.clone().without_older().unsettled_for(now()), rotated.unsettled_for(now()));
+        // An older release leaves the time out when it writes.
+        let older = document("a", &[("a", KEY)]);
+        assert_eq!(seconds_left(&Keyring::parse(&older).unwrap(), 0), 0);
+        for extreme in [i64::MIN, i64::MAX] {
+            let document = older.replacen('{', &format!("{{\"rotated_at\":{extreme},"), 1);
+            assert!(Keyring::parse(&document).unwrap().unsettled_for(now()) <= HELD_FOR);
+        }
     }
 
     #[test]

@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn older_keys_open_and_the_current_one_seals() {
-        let rotated = keyring().rotate().unwrap();
+        let rotated = keyring().rotate(common::timestamp::Timestamp::from_millis(0)).unwrap();
         assert_eq!(rotated.open(id(ENDPOINT), SEALED), Ok(secret()));
         let renewed = rotated.reseal(id(ENDPOINT), SEALED).unwrap().unwrap();
         assert!(renewed.starts_with(rotated.current_id()));
