@@ -88,10 +88,10 @@ pub(crate) enum WebhookCommand {
     Resend(ResendOptions),
     /// Add a new key to the keyring and seal every endpoint's secrets with it
     ///
-    /// Deliveries continue meanwhile. For six minutes after a rotation, functions may hold the keyring from before it. The
+    /// Deliveries continue meanwhile. For a minute after a rotation, functions may use the keyring from before it. The
     /// next rotation waits for that. If the command is interrupted, run it again.
     RotateKeyring {
-        /// Remove the older keys from the keyring afterwards, which takes six minutes longer
+        /// Remove the older keys from the keyring afterwards, which takes a minute longer
         #[arg(long)]
         remove_old: bool,
     },

@@ -66,9 +66,7 @@ pub(super) async fn rotate(
 
 fn waiting(left: Duration) -> String {
     let seconds = left.as_secs() + 1;
-    format!(
-        "Waiting for {seconds} seconds, because functions may still hold the keyring from before the last rotation."
-    )
+    format!("Waiting for {seconds} seconds, because functions may still use the keyring from before the last rotation.")
 }
 
 fn progress(done: &Resealed) -> String {

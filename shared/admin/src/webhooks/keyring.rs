@@ -2,7 +2,7 @@
 //!
 //! Deliveries go on in the meantime. Older keys stay in the keyring, so the secrets that they sealed still open. A
 //! running function remembers the keyring for up to five minutes, but reads it again if it meets the id of a key that it
-//! does not know. It does that at most every two seconds. So a key is neither added nor removed while functions may hold
+//! does not know. It does that at most every two seconds. So a key is neither added nor removed while functions may use
 //! the keyring from before the last rotation. If a rotation is cut short at any point, the next one completes it.
 
 use std::time::Duration;
@@ -97,7 +97,7 @@ impl WebhookAdmin {
         Ok(seen.keyring.older())
     }
 
-    /// Waits until no function can hold the keyring from before the last rotation. Returns the keyring.
+    /// Waits until no function can use the keyring from before the last rotation. Returns the keyring.
     async fn settled(&self, report: impl Fn(Duration)) -> Result<StoredKeyring, WebhookAdminError> {
         loop {
             let seen = self.keyring.secret().read().await?;

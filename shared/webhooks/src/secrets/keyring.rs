@@ -28,12 +28,10 @@ pub struct Keyring {
 /// An AES-256 key.
 type SealingKey = [u8; 32];
 
-/// How old a keyring may be that a function remembers. It reads the keyring again before that if it meets a key that it
-/// does not know.
-pub(super) const MAX_AGE: Duration = Duration::from_mins(5);
-/// How long after a rotation a function may hold the keyring from before it: [`MAX_AGE`], and a minute in which clocks
-/// may differ and a secret that was sealed under the former key is stored.
-const HELD_FOR: Duration = Duration::from_mins(6);
+/// How long after a rotation the former key may still seal a secret: 2 s in which a function goes on with the keyring from
+/// before, 30 s until it has stored what it sealed (the time-out of `account`), and the rest for clocks that differ.
+/// What that key has sealed opens meanwhile, because a function that meets an unknown key reads the keyring again.
+const IN_USE_FOR: Duration = Duration::from_mins(1);
 /// The id of a key that was made from generated text.
 const GENERATED_ID: &str = "generated";
 /// The format of the document.
@@ -151,13 +149,13 @@ impl Keyring {
         self
     }
 
-    /// Returns for how much longer functions may hold the keyring from before the last rotation. Meanwhile, no other
+    /// Returns for how much longer functions may use the keyring from before the last rotation. Meanwhile, no other
     /// rotation may begin, and no key may be removed.
     pub fn unsettled_for(&self, now: Timestamp) -> Duration {
         let Some(at) = self.rotated_at else { return Duration::ZERO };
         // A clock that was ahead must not hold up rotations for longer.
         let age = u64::try_from(now.millis().saturating_sub(at.millis())).unwrap_or_default();
-        HELD_FOR.saturating_sub(Duration::from_millis(age))
+        IN_USE_FOR.saturating_sub(Duration::from_millis(age))
     }
 
     /// Returns how many keys it has besides the current one.
@@ -280,14 +278,14 @@ mod tests {
         let first = Keyring::generate().unwrap();
         assert_eq!(seconds_left(&first, 0), 0, "nobody holds another one");
         let rotated = Keyring::parse(&first.rotate(now()).unwrap().reveal()).unwrap();
-        assert_eq!([-60, 0, 1, 359, 360, 999].map(|by| seconds_left(&rotated, by)), [360, 360, 359, 1, 0, 0]);
+        assert_eq!([-60, 0, 1, 59, 60, 999].map(|by| seconds_left(&rotated, by)), [60, 60, 59, 1, 0, 0]);
         assert_eq!(rotated.clone().without_older().unsettled_for(now()), rotated.unsettled_for(now()));
         // An older release leaves the time out when it writes.
         let older = document("a", &[("a", KEY)]);
         assert_eq!(seconds_left(&Keyring::parse(&older).unwrap(), 0), 0);
         for extreme in [i64::MIN, i64::MAX] {
             let document = older.replacen('{', &format!("{{\"rotated_at\":{extreme},"), 1);
-            assert!(Keyring::parse(&document).unwrap().unsettled_for(now()) <= HELD_FOR);
+            assert!(Keyring::parse(&document).unwrap().unsettled_for(now()) <= IN_USE_FOR);
         }
     }
 

@@ -9,7 +9,7 @@ use futures_util::FutureExt;
 use thiserror::Error;
 use tokio::sync::Mutex;
 
-use super::keyring::{Keyring, KeyringError, MAX_AGE};
+use super::keyring::{Keyring, KeyringError};
 use super::sealing::SealError;
 use super::secret::EndpointSecret;
 use common::aws::{Missing, Patience};
@@ -23,7 +23,9 @@ use common::store::explain;
 
 const CURRENT: &str = "AWSCURRENT";
 const PENDING: &str = "AWSPENDING";
-/// The same limit as [`MAX_AGE`] if a key is missing from it, or if a secret is to be sealed. It keeps a key that is lost for good
+/// How old a remembered keyring may be before it is read again.
+const MAX_AGE: Duration = Duration::from_mins(5);
+/// The same limit if a key is missing from it, or if a secret is to be sealed. It keeps a key that is lost for good
 /// from causing a read for every delivery.
 const MAX_AGE_AFTER_MISS: Duration = Duration::from_secs(2);
 
