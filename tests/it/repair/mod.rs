@@ -130,9 +130,8 @@ async fn repair_names_keys_and_endpoints_and_shows_no_secret() {
     delete(&stack, endpoints::TABLE, &[format!("endpoint#{}", endpoint.id), "account".to_owned()]).await;
     let key = json!({ "problem": "not_findable", "key_id": record.key_id, "user_id": user });
     let one = json!({ "problem": "not_findable", "endpoint_id": endpoint.id, "user_id": user });
-    for (table, found) in
-        [("keys", json!({ "keys": 1, "found": [key] })), ("webhooks", json!({ "endpoints": 1, "found": [one] }))]
-    {
+    let webhooks = json!({ "endpoints": 1, "found": [one], "deliveries_without_wake_up": 0 });
+    for (table, found) in [("keys", json!({ "keys": 1, "found": [key] })), ("webhooks", webhooks)] {
         let variables = Variables::new(&stack.aws.endpoint_url);
         let (repaired, audit) = audited_marketctl(&variables, &["--json", "repair", "--table", table], "").await;
         assert_eq!((repaired.code, &repaired.json()[table]), (0, &found), "{repaired:?}");
