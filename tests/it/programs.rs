@@ -188,7 +188,7 @@ async fn the_deliveries_of_an_outage_are_counted_and_then_sent_again_with_one_co
         let total = found.iter().sum::<u64>();
         let (sent, left) = if dry_run { (0, total) } else { (total, 0) };
         json!({"endpoint_id": id, "dry_run": dry_run, "held": found[0], "failed": found[1], "pending": 0, "oldest": at[span[0]],
-            "newest": at[span[1]], "sent": sent, "skipped": {"changed": 0, "too_many_rounds": 0, "expired": 0},
+            "newest": at[span[1]], "sent": sent, "skipped": {"changed": 0, "too_many_rounds": 0, "too_many_rounds_today": 0, "expired": 0},
             "left": left})
     };
     let resend = format!("resend --endpoint {id}");

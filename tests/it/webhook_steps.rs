@@ -13,9 +13,9 @@ use tokio::sync::OnceCell;
 use uuid::Uuid;
 use webhooks::Schedule;
 use webhooks::delivery::{
-    AfterFailure, Attempt, Condition, Delivery, Dispatch, Effect, Failure, Lease, Progress, Status, Token, Transition,
-    after_failure, claim, claim_due, claim_watched, end, end_for_removed_endpoint, expire, hold, overdue_at, resend,
-    succeed, wait, watch,
+    AfterFailure, Attempt, Condition, Delivery, Dispatch, Effect, Failure, Lease, MAX_OWNER_ROUNDS_A_DAY, OwnerRounds,
+    Progress, Status, Token, Transition, after_failure, claim, claim_due, claim_watched, end, end_for_removed_endpoint,
+    expire, hold, overdue_at, resend, resend_by_owner, succeed, wait, watch,
 };
 use webhooks::store::{StepOutcome, WebhookStore};
 
@@ -80,10 +80,12 @@ fn delivery(progress: Progress) -> Delivery {
 fn progress() -> impl Strategy<Value = Progress> {
     let lease = (token(), times()).prop_map(|(id, until)| Lease { id, until });
     let next = (select(&Status::ALL), option::of(failure()), 1u32..3, 0u32..8, token(), option::of(lease));
-    let times = (0u32..5, times(), option::of(times()), option::of(1u64..3), attempts(), 0usize..3);
+    let rounds = (0i64..3, 0..=MAX_OWNER_ROUNDS_A_DAY).prop_map(|(day, count)| OwnerRounds { day, count });
+    let dropped = (0usize..3, option::of(rounds));
+    let times = (0u32..5, times(), option::of(times()), option::of(1u64..3), attempts(), dropped);
     (next, times).prop_map(|(next, times)| {
         let (status, failure, round, failed_attempts, token, lease) = next;
-        let (claims, due, wake_at, epoch, attempts, dropped_attempts) = times;
+        let (claims, due, wake_at, epoch, attempts, (dropped_attempts, owner_rounds)) = times;
         Progress {
             status,
             failure,
@@ -97,6 +99,7 @@ fn progress() -> impl Strategy<Value = Progress> {
             epoch,
             attempts,
             dropped_attempts,
+            owner_rounds,
         }
     })
 }
@@ -130,6 +133,7 @@ fn steps(seen: &Progress, lease: Token, attempt: Attempt, now: Timestamp) -> Vec
         end(&dispatch, now),
         resend(seen, lease, now),
     ];
+    steps.extend(resend_by_owner(seen, lease, now));
     steps.extend(watch(seen, overdue_at(schedule, now)));
     steps.extend(end_for_removed_endpoint(seen, now));
     steps
@@ -170,6 +174,7 @@ fn effects() -> impl Strategy<Value = Vec<Effect>> {
             Effect::Epoch(progress.epoch.unwrap_or(1)),
             if is_recorded { Effect::Attempt(attempt) } else { Effect::Attempts(progress.attempts) },
             Effect::DroppedAttempts(progress.dropped_attempts),
+            Effect::OwnerRounds(progress.owner_rounds.unwrap_or(OwnerRounds { day: 1, count: 1 })),
         ];
         let all = effects.len();
         subsequence(effects, 1..=all)

@@ -31,7 +31,7 @@ use webhook::Webhook;
 use webhook::transport::{Reach, Transport};
 use webhooks::delivery::{Carried, Delivery, Dispatch, Lane, Progress, Status, overdue_at};
 use webhooks::endpoint::WebhookEndpoint;
-use webhooks::guard::{Policy, SystemResolver};
+use webhooks::guard::Policy;
 use webhooks::secrets::{EndpointSecret, KeyringCache};
 use webhooks::store::{Put, WebhookStore};
 use webhooks::{DrainCall, Drains, FanOut, QueueMessage, Queues, Schedule, delivery_id};
@@ -108,7 +108,6 @@ impl Stack {
                 store,
                 keyring: KeyringCache::from_service(service).unwrap(),
                 policy: Policy::with_loopback(),
-                resolver: Arc::new(SystemResolver),
                 clock: self.clock.clone(),
             }
         })

@@ -119,7 +119,7 @@ impl From<WebhookAdminError> for CommandError {
     fn from(error: WebhookAdminError) -> Self {
         match error {
             WebhookAdminError::Invalid { field, reason } => Self::invalid(member(field), reason),
-            WebhookAdminError::TooManyTrials { seconds } => {
+            WebhookAdminError::TooManyTrials { seconds } | WebhookAdminError::TooManyRoundsToday { seconds, .. } => {
                 Self { retry_after: Some(seconds), ..Self::new(error.code(), error.to_string()) }
             }
             error => Self::new(error.code(), error.to_string()),

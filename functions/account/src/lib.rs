@@ -27,7 +27,7 @@ use request::Request;
 use serde_json::Value;
 use tokio::time::timeout;
 use webhooks::delivery::Lane;
-use webhooks::guard::{Policy, SystemResolver};
+use webhooks::guard::Policy;
 use webhooks::secrets::KeyringCache;
 use webhooks::store::WebhookStore;
 use webhooks::{Drains, Queues, Schedule};
@@ -63,7 +63,6 @@ fn webhook_admin(service: &Service<'_>, policy: Policy) -> Result<WebhookAdmin, 
         drains,
         keyring: KeyringCache::from_service(service)?,
         policy,
-        resolver: Arc::new(SystemResolver),
         clock: Arc::clone(&service.clock),
     })
 }

@@ -32,6 +32,10 @@ impl Webhook {
     pub(crate) async fn record(&self, made: &Claimed<'_>, attempt: Attempt) -> Result<DispatchOutcome, StoreError> {
         let Claimed { dispatch, delivery, endpoint, lease, has_drain } = made;
         if attempt.is_acknowledged() {
+            // Before the record: whoever sees that the test was delivered may send the other deliveries again.
+            if delivery.is_test && endpoint.host_changed_at.is_some() {
+                self.store.prove_host(endpoint).await?;
+            }
             return self.record_success(made, attempt).await;
         }
         let now = self.clock.now();

@@ -13,7 +13,7 @@ use feed::Stores;
 use pretraffic::inventory::Clients;
 use replica::objects::Objects;
 use webhooks::delivery::Lane;
-use webhooks::guard::{EndpointUrl, LOOPBACK_VARIABLE, Policy, SystemResolver};
+use webhooks::guard::{EndpointUrl, LOOPBACK_VARIABLE, Policy};
 use webhooks::secrets::KeyringCache;
 use webhooks::store::WebhookStore;
 use webhooks::{Drains, Queues, Schedule};
@@ -62,7 +62,6 @@ impl Session {
             store,
             keyring: KeyringCache::new(self.secrets(), self.resources.keyring(), Arc::clone(&self.clock)),
             policy: policy(),
-            resolver: Arc::new(SystemResolver),
             clock: Arc::clone(&self.clock),
         })
     }

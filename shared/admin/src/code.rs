@@ -61,7 +61,7 @@ impl WebhookAdminError {
             Self::Keyring(_) | Self::NoRandomness | Self::Rotation(RotationError::Stored) => ErrorCode::Internal,
             Self::UnknownEndpoint(_) | Self::UnknownDelivery(_) => ErrorCode::NotFound,
             Self::Invalid { .. } => ErrorCode::Invalid,
-            Self::TooManyTrials { .. } => ErrorCode::RateLimited,
+            Self::TooManyTrials { .. } | Self::TooManyRoundsToday { .. } => ErrorCode::RateLimited,
             Self::TooMany | Self::TooManyRounds(_) => ErrorCode::LimitReached,
             _ => ErrorCode::Conflict,
         }

@@ -21,8 +21,8 @@ use webhooks::store::{DeliveryCursor, DeliveryList};
 
 use crate::keys::{AdminError, KeyAdmin, KeyUpdate, NewKey, Rotated};
 use crate::webhooks::{
-    EndpointHealth, EndpointUpdate, NewEndpoint, Recovery, Removal, Selection, WantedDeliveries, WebhookAdmin,
-    WebhookAdminError,
+    EndpointHealth, EndpointUpdate, NewEndpoint, Recovery, Removal, ResentBy, Selection, WantedDeliveries,
+    WebhookAdmin, WebhookAdminError,
 };
 
 /// What belongs to one user.
@@ -198,7 +198,7 @@ impl Owner<'_> {
     /// Begins a new round of attempts.
     pub async fn resend_delivery(&self, id: DeliveryId) -> Result<DeliveryId, WebhookAdminError> {
         self.check_delivery(id).await?;
-        self.webhooks.resend(id).await
+        self.webhooks.resend_by(id, ResentBy::Owner).await
     }
 
     /// Begins a new round of each of an endpoint's deliveries that are selected, for as long as `limit` says.

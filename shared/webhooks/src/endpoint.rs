@@ -16,7 +16,7 @@ pub const MAX_ENDPOINTS: u32 = 10;
 /// choice: a test, a test that is sent again, or another URL.
 pub const MAX_TRIALS_A_MINUTE: u32 = 5;
 /// How many trials an account may have in a minute, with all its endpoints. Adding an endpoint is one, too, so that
-/// removing it does not begin anew.
+/// removing it does not begin anew. So is each command of its owner to send deliveries again.
 pub const MAX_TRIALS_OF_ACCOUNT: u32 = 20;
 
 /// A URL to which an account wants its events delivered, and what belongs to it.
@@ -44,6 +44,8 @@ pub struct WebhookEndpoint {
     pub is_prompt: bool,
     /// The latest warning to its owner, which may belong to an earlier epoch.
     pub warning: Option<Warning>,
+    /// When its URL got another host, if no test has reached that host yet.
+    pub host_changed_at: Option<Timestamp>,
     /// Since when it is full ([`crate::drain::FULL_AT`]), if it is. Its new deliveries are held meanwhile.
     pub full_since: Option<Timestamp>,
     /// When its owner was told last that it is full.
@@ -98,6 +100,11 @@ impl WebhookEndpoint {
     /// Returns whether its deliveries are sent.
     pub const fn is_on(&self) -> bool {
         matches!(self.switch, Switch::On)
+    }
+
+    /// Returns whether its owner has yet to prove that a delivery of this time may be sent again to its host.
+    pub fn needs_proof(&self, created_at: Timestamp) -> bool {
+        self.host_changed_at.is_some_and(|changed_at| created_at <= changed_at)
     }
 
     /// Returns the warning of this epoch, if there was one.

@@ -182,6 +182,7 @@ mod tests {
             secret_version: 1,
             is_prompt: true,
             warning: None,
+            host_changed_at: None,
             full_since: None,
             full_told_at: None,
         }

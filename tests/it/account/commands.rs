@@ -210,7 +210,7 @@ async fn all_that_failed_or_is_held_is_sent_again_once() {
 
     let until = settings.hour_ago().plus_millis(3_000).to_string();
     let failed = json!({"endpoint_id": id, "statuses": ["failed"], "until": until});
-    let answer = |sent: u32, left: u32| json!({"sent": sent, "skipped": {"changed": 0, "too_many_rounds": 0, "expired": 0}, "left": left, "unreadable": []});
+    let answer = |sent: u32, left: u32| json!({"sent": sent, "skipped": {"changed": 0, "too_many_rounds": 0, "too_many_rounds_today": 0, "expired": 0}, "left": left, "unreadable": []});
     assert_eq!(settings.done(CommandName::DeliveriesResendAll, failed.clone()).await, answer(1, 0));
     assert_eq!(slow.visible_count().await, 1);
     assert_eq!(settings.done(CommandName::DeliveriesResendAll, failed).await, answer(0, 0));

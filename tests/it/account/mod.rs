@@ -3,6 +3,7 @@
 mod audit;
 mod commands;
 mod refused;
+mod resends;
 mod schema;
 
 use account::{Account, CommandName};

@@ -16,7 +16,8 @@ use replica::base::Columnar;
 use serde_json::{Value, json};
 use tests::{NOON, Stack, compaction, item, listing, marketplace, order, sale, sold_listing, uuid};
 use webhooks::delivery::{
-    AfterFailure, Attempt, Delivery, Dispatch, Failure, Lease, Progress, Status, Token, after_failure, claim,
+    AfterFailure, Attempt, Delivery, Dispatch, Failure, Lease, OwnerRounds, Progress, Status, Token, after_failure,
+    claim,
 };
 use webhooks::endpoint::{DisabledReason, Switch, WebhookEndpoint};
 use webhooks::notice::{DisabledNotice, FailingNotice, RecoveredNotice};
@@ -243,6 +244,7 @@ fn endpoints() -> [WebhookEndpoint; 4] {
         secret_version: 1,
         is_prompt: false,
         warning: None,
+        host_changed_at: None,
         full_since: None,
         full_told_at: None,
     };
@@ -252,6 +254,7 @@ fn endpoints() -> [WebhookEndpoint; 4] {
         epoch: 2,
         secrets: secrets(&["2026-11-20T12:00:00.000Z", "2026-11-21T12:00:00.000Z"]),
         secret_version: 2,
+        host_changed_at: Some(noon()),
         ..new(0xe2, &both)
     };
     let deposits = [EventKind::WalletDeposit];
@@ -297,6 +300,7 @@ fn leased(endpoint: &WebhookEndpoint) -> Delivery {
         epoch: Some(1),
         attempts: vec![answered, Attempt::lost(now)],
         dropped_attempts: 8,
+        owner_rounds: Some(OwnerRounds { day: 20_777, count: 3 }),
         ..delivery.progress
     };
     Delivery { is_test: true, progress, ..delivery }

@@ -8,6 +8,7 @@ mod fan_out;
 mod holding;
 mod isolation;
 mod notices;
+mod proof;
 mod recovery;
 mod secrets;
 mod unreadable;

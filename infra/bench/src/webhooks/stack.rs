@@ -24,7 +24,7 @@ use tokio::time::MissedTickBehavior;
 use uuid::Uuid;
 use webhook::transport::{Reach, Transport};
 use webhooks::delivery::Lane;
-use webhooks::guard::{Policy, SystemResolver};
+use webhooks::guard::Policy;
 use webhooks::secrets::KeyringCache;
 use webhooks::store::WebhookStore;
 use webhooks::{Drains, Queues, Schedule};
@@ -79,7 +79,6 @@ impl MeteredStack {
             store,
             keyring: KeyringCache::from_service(&service).map_err(text)?,
             policy: Policy::with_loopback(),
-            resolver: Arc::new(SystemResolver),
             clock,
         })
     }

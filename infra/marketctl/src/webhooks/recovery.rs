@@ -155,7 +155,8 @@ impl RecoveryReport {
             return format!("{found}\nNothing was sent. Without --dry-run they are sent again.");
         }
         let SentDeliveries { sent, skipped, left } = done;
-        let SkippedDeliveries { changed, too_many_rounds, expired } = skipped;
+        // The bound of a day is for owners alone.
+        let SkippedDeliveries { changed, too_many_rounds, expired, .. } = skipped;
         format!(
             "{found}\nQueued: {sent}. Changed meanwhile: {changed}. With too many rounds: {too_many_rounds}. \
              No longer kept: {expired}. Left: {left}."
@@ -178,7 +179,16 @@ mod tests {
 
     fn recovery(stopped_by: Option<WebhookAdminError>) -> Recovery {
         let found = survey();
-        Recovery { found, sent: 20, changed: 3, too_many_rounds: 2, expired: 1, left: 8, stopped_by }
+        Recovery {
+            found,
+            sent: 20,
+            changed: 3,
+            too_many_rounds: 2,
+            expired: 1,
+            left: 8,
+            stopped_by,
+            ..Recovery::default()
+        }
     }
 
     fn id() -> EndpointId {
@@ -190,12 +200,12 @@ mod tests {
         let found = json!({
             "endpoint_id": ID, "dry_run": true, "held": 30, "failed": 4, "pending": 0, "oldest": "2026-11-20T10:00:00.000Z",
             "newest": "2026-11-21T19:00:00.000Z", "sent": 0,
-            "skipped": {"changed": 0, "too_many_rounds": 0, "expired": 0}, "left": 34,
+            "skipped": {"changed": 0, "too_many_rounds": 0, "too_many_rounds_today": 0, "expired": 0}, "left": 34,
         });
         assert_eq!(serde_json::to_value(RecoveryReport::counted(id(), &survey())).unwrap(), found);
         let mut done = found;
         (done["dry_run"], done["sent"], done["left"]) = (json!(false), json!(20), json!(8));
-        done["skipped"] = json!({"changed": 3, "too_many_rounds": 2, "expired": 1});
+        done["skipped"] = json!({"changed": 3, "too_many_rounds": 2, "too_many_rounds_today": 0, "expired": 1});
         assert_eq!(serde_json::to_value(RecoveryReport::new(id(), &recovery(None))).unwrap(), done);
     }
 

@@ -6,7 +6,8 @@ use super::{WebhookAdmin, WebhookAdminError};
 use common::event::EventKind;
 use common::ids::{DeliveryId, EndpointId, EventId, UserId};
 use common::timestamp::{DAY_MILLIS, Timestamp};
-use webhooks::delivery::{Delivery, MAX_ROUNDS, Progress, Status, Token, at_once, resend};
+use webhooks::delivery::{Delivery, MAX_ROUNDS, Progress, Status, Token, at_once, resend, resend_by_owner};
+use webhooks::endpoint::WebhookEndpoint;
 use webhooks::store::{DeliveryCursor, DeliveryFilter, DeliveryList, Span, StepOutcome};
 use webhooks::{body, delivery_id};
 
@@ -22,6 +23,13 @@ pub struct WantedDeliveries {
     pub since: Option<Timestamp>,
     /// Only deliveries that were created before this time.
     pub until: Option<Timestamp>,
+}
+
+/// Who sends deliveries again. Only what owners send is bounded (specification 6.10.4, 6.11.8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ResentBy {
+    Operator,
+    Owner,
 }
 
 impl WebhookAdmin {
@@ -99,26 +107,38 @@ impl WebhookAdmin {
     /// Begins a new round of attempts, whatever the delivery's status (specification 6.10.4). The endpoint must be on,
     /// no attempt may be under way, and the delivery must have had fewer than [`MAX_ROUNDS`] rounds.
     pub async fn resend(&self, id: DeliveryId) -> Result<DeliveryId, WebhookAdminError> {
+        self.resend_by(id, ResentBy::Operator).await
+    }
+
+    pub(crate) async fn resend_by(&self, id: DeliveryId, by: ResentBy) -> Result<DeliveryId, WebhookAdminError> {
         let seen = self.delivery(id).await?;
-        self.require_on(seen.account_id, seen.endpoint_id).await?;
-        if seen.is_test {
-            self.count_trial(seen.account_id, Some(seen.endpoint_id)).await?;
+        let endpoint = self.require_on(seen.account_id, seen.endpoint_id).await?;
+        if by == ResentBy::Owner {
+            // A test is what proves a host.
+            if !seen.is_test && endpoint.needs_proof(seen.created_at) {
+                return Err(WebhookAdminError::Unproven(endpoint.id));
+            }
+            self.count_trial(seen.account_id, seen.is_test.then_some(seen.endpoint_id)).await?;
         }
         let now = self.clock.now();
         self.store.call_drain_by(seen.account_id, now, now).await?;
-        self.begin_round(&seen).await?;
+        self.begin_round(&seen, by).await?;
         self.call(&seen).await
     }
 
-    /// Refuses to go on unless the endpoint is there and on.
-    pub(super) async fn require_on(&self, account: UserId, id: EndpointId) -> Result<(), WebhookAdminError> {
+    /// Returns the endpoint. Refuses to go on unless it is there and on.
+    pub(super) async fn require_on(
+        &self,
+        account: UserId,
+        id: EndpointId,
+    ) -> Result<WebhookEndpoint, WebhookAdminError> {
         let endpoint = self.store.endpoint(account, id).await?.ok_or(WebhookAdminError::Removed(id))?;
-        if endpoint.is_on() { Ok(()) } else { Err(WebhookAdminError::Disabled(id)) }
+        if endpoint.is_on() { Ok(endpoint) } else { Err(WebhookAdminError::Disabled(id)) }
     }
 
     /// Writes that a new round begins, if the delivery's status, round and attempts are still as they were seen. The
     /// drain of the account is still to be called.
-    pub(super) async fn begin_round(&self, seen: &Delivery) -> Result<(), WebhookAdminError> {
+    pub(super) async fn begin_round(&self, seen: &Delivery, by: ResentBy) -> Result<(), WebhookAdminError> {
         let (id, now, token) = (seen.id, self.clock.now(), Token::random());
         if seen.created_at.plus_millis(RESENDABLE_FOR_MILLIS) <= now {
             return Err(WebhookAdminError::UnknownDelivery(id));
@@ -126,7 +146,16 @@ impl WebhookAdmin {
         if seen.progress.round >= MAX_ROUNDS {
             return Err(WebhookAdminError::TooManyRounds(id));
         }
-        match self.store.step(id, seen.endpoint_id, &resend(&seen.progress, token, now)).await? {
+        let step = match by {
+            ResentBy::Operator => Some(resend(&seen.progress, token, now)),
+            ResentBy::Owner => resend_by_owner(&seen.progress, token, now),
+        };
+        let Some(step) = step else {
+            let left = DAY_MILLIS - now.millis().rem_euclid(DAY_MILLIS);
+            let seconds = u32::try_from((left + 999).div_euclid(1_000)).unwrap_or(u32::MAX);
+            return Err(WebhookAdminError::TooManyRoundsToday { id, seconds });
+        };
+        match self.store.step(id, seen.endpoint_id, &step).await? {
             StepOutcome::Changed(_) => Ok(()),
             // The answer to an earlier try of the same write was lost.
             StepOutcome::Refused(Some(found)) if found.progress.token == token => Ok(()),

@@ -87,6 +87,8 @@ pub struct SkippedDeliveries {
     /// Somebody else has sent them again meanwhile, for example.
     pub changed: u64,
     pub too_many_rounds: u64,
+    /// Their owner has sent them again as often as is possible on a day.
+    pub too_many_rounds_today: u64,
     /// They are no longer kept.
     pub expired: u64,
 }
@@ -176,8 +178,8 @@ impl RemovedEndpoint {
 
 impl SentDeliveries {
     pub fn new(recovery: &Recovery) -> Self {
-        let Recovery { sent, changed, too_many_rounds, expired, left, .. } = *recovery;
-        Self { sent, skipped: SkippedDeliveries { changed, too_many_rounds, expired }, left }
+        let Recovery { sent, changed, too_many_rounds, too_many_rounds_today, expired, left, .. } = *recovery;
+        Self { sent, skipped: SkippedDeliveries { changed, too_many_rounds, too_many_rounds_today, expired }, left }
     }
 }
 
@@ -263,6 +265,7 @@ mod tests {
             secret_version: 1,
             is_prompt: false,
             warning: None,
+            host_changed_at: None,
             full_since: None,
             full_told_at: None,
         }

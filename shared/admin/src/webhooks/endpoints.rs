@@ -1,5 +1,5 @@
-//! Adds endpoints, after a check of their URLs and of the addresses behind them. Lists them, changes them, switches them
-//! on and off, removes them, and rotates their secrets (specification 6.13.4 to 6.13.6).
+//! Adds endpoints, after a check of their URLs. Lists them, changes them, switches them on and off, removes them, and
+//! rotates their secrets (specification 6.13.4 to 6.13.6).
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -9,14 +9,11 @@ use common::ids::{EndpointId, UserId};
 use common::rotation::Secrets;
 use tokio::time::Instant;
 use webhooks::endpoint::{Endpoints, Switch, WebhookEndpoint};
-use webhooks::guard::{AddressRefusal, EndpointUrl, check_resolved};
+use webhooks::guard::EndpointUrl;
 use webhooks::secrets::EndpointSecret;
 use webhooks::store::{Added, Removal};
 
 use crate::webhooks::{WebhookAdmin, WebhookAdminError};
-
-/// A host name that takes longer to resolve is treated as one that has no address yet (specification 6.12.3).
-const RESOLVE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What an owner chooses about a new endpoint.
 #[derive(Clone, Debug)]
@@ -32,7 +29,7 @@ impl WebhookAdmin {
     /// Adds an endpoint, switched on. This is the only time that its secret is returned.
     pub async fn add(&self, new: NewEndpoint) -> Result<(WebhookEndpoint, EndpointSecret), WebhookAdminError> {
         check_events(&new.events)?;
-        let url = self.checked_url(&new.url).await?;
+        let url = self.checked_url(&new.url)?;
         self.count_trial(new.user_id, None).await?;
         let id = EndpointId::from(uuid::Uuid::new_v4());
         let secret = fresh_secret()?;
@@ -51,6 +48,7 @@ impl WebhookAdmin {
             secret_version: 1,
             is_prompt: false,
             warning: None,
+            host_changed_at: None,
             full_since: None,
             full_told_at: None,
         };
@@ -60,24 +58,10 @@ impl WebhookAdmin {
         }
     }
 
-    /// Reads a URL, and checks its text and the addresses behind it.
-    async fn checked_url(&self, text: &str) -> Result<EndpointUrl, WebhookAdminError> {
-        let url = EndpointUrl::parse(text, self.policy).map_err(|refusal| invalid("url", &refusal))?;
-        self.check_name(&url).await.map_err(|refusal| invalid("url", &refusal))?;
-        Ok(url)
-    }
-
-    /// Checks the addresses that the host name has now. A name without an address is accepted, because it may get one
-    /// later: every connection checks again.
-    async fn check_name(&self, url: &EndpointUrl) -> Result<(), AddressRefusal> {
-        let host = url.uri().host().unwrap_or_default().trim_matches(['[', ']']);
-        if host.parse::<std::net::IpAddr>().is_ok() {
-            return Ok(());
-        }
-        match tokio::time::timeout(RESOLVE_TIMEOUT, self.resolver.resolve(host)).await {
-            Ok(Ok(addresses)) if !addresses.is_empty() => check_resolved(&addresses, self.policy).map(drop),
-            _ => Ok(()),
-        }
+    /// Reads a URL, and checks its text. Its host name is resolved for each connection, and not here: the answer would tell
+    /// an owner which names there are inside (specification 6.12.3).
+    fn checked_url(&self, text: &str) -> Result<EndpointUrl, WebhookAdminError> {
+        EndpointUrl::parse(text, self.policy).map_err(|refusal| invalid("url", &refusal))
     }
 }
 
@@ -169,14 +153,16 @@ impl WebhookAdmin {
         let seen = self.find(id).await?;
         events.as_ref().map_or(Ok(()), check_events)?;
         let url = match &url {
-            Some(text) => Some(self.checked_url(text).await?),
+            Some(text) => Some(self.checked_url(text)?),
             None => None,
         };
         if url.as_ref().is_some_and(|url| url.as_str() != seen.url) {
             self.count_trial(seen.account_id, Some(id)).await?;
         }
-        let is_changed =
-            self.store.update_endpoint(&seen, url.as_ref().map(EndpointUrl::as_str), events.as_ref()).await?;
+        let is_changed = self
+            .store
+            .update_endpoint(&seen, url.as_ref().map(EndpointUrl::as_str), events.as_ref(), self.clock.now())
+            .await?;
         let endpoint = self.find(id).await?;
         if is_changed { Ok(endpoint) } else { Err(WebhookAdminError::Changed) }
     }

@@ -14,6 +14,7 @@ use common::clock::Clock;
 use common::ids::{DeliveryId, EndpointId};
 use common::rotation::RotationError;
 use common::store::StoreError;
+pub(crate) use deliveries::ResentBy;
 pub use deliveries::WantedDeliveries;
 pub use endpoints::{EndpointUpdate, NewEndpoint};
 pub use health::EndpointHealth;
@@ -21,9 +22,9 @@ pub use keyring::Resealed;
 pub use recovery::{Recoverable, Recovery, RecoveryProgress, Selection, Survey};
 use thiserror::Error;
 use webhooks::Drains;
-use webhooks::delivery::MAX_ROUNDS;
+use webhooks::delivery::{MAX_OWNER_ROUNDS_A_DAY, MAX_ROUNDS};
 use webhooks::endpoint::{MAX_ENDPOINTS, MAX_TRIALS_A_MINUTE, MAX_TRIALS_OF_ACCOUNT, WebhookEndpoint};
-use webhooks::guard::{Policy, Resolve};
+use webhooks::guard::Policy;
 use webhooks::secrets::{KeyringAccessError, KeyringCache};
 pub use webhooks::store::Removal;
 use webhooks::store::{UnreadableRow, WebhookStore};
@@ -37,8 +38,6 @@ pub struct WebhookAdmin {
     pub keyring: KeyringCache,
     /// Which addresses endpoints may have.
     pub policy: Policy,
-    /// Looks up the addresses of endpoints' host names.
-    pub resolver: Arc<dyn Resolve>,
     pub clock: Arc<dyn Clock>,
 }
 
@@ -79,7 +78,7 @@ pub enum WebhookAdminError {
     Removed(EndpointId),
     /// The endpoint or its account had as many trials as it may have in a minute.
     #[error(
-        "an endpoint is tested and gets another URL at most {MAX_TRIALS_A_MINUTE} times in a minute, and all of an account, with new ones, {MAX_TRIALS_OF_ACCOUNT} times; try again in {seconds} seconds"
+        "an endpoint is tested and gets another URL at most {MAX_TRIALS_A_MINUTE} times in a minute, and all of an account, with new ones and with resends, {MAX_TRIALS_OF_ACCOUNT} times; try again in {seconds} seconds"
     )]
     TooManyTrials { seconds: u32 },
     /// An attempt is being made, so no new round can begin.
@@ -88,6 +87,12 @@ pub enum WebhookAdminError {
     /// The delivery has had as many rounds of attempts as it can have.
     #[error("delivery {0} has had {MAX_ROUNDS} rounds of attempts and cannot be sent again")]
     TooManyRounds(DeliveryId),
+    /// Owners have begun as many rounds of the delivery as they may on a day.
+    #[error("delivery {id} was sent again {MAX_OWNER_ROUNDS_A_DAY} times today; try again in {seconds} seconds")]
+    TooManyRoundsToday { id: DeliveryId, seconds: u32 },
+    /// The endpoint has another host since the delivery was created, and no test has reached it yet.
+    #[error("endpoint {0} has another host since then; send it a test, and try again once the test is delivered")]
+    Unproven(EndpointId),
     #[error(transparent)]
     Rotation(#[from] RotationError),
     /// Older keys have to stay in the keyring, because this many endpoints cannot be read, or have a secret that does

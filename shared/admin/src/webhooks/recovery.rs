@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::deliveries::{RESENDABLE_FOR_MILLIS, span};
+use super::deliveries::{RESENDABLE_FOR_MILLIS, ResentBy, span};
 use super::{WebhookAdmin, WebhookAdminError};
 use common::closed_enum;
 use common::ids::EndpointId;
@@ -79,6 +79,8 @@ pub struct Recovery {
     pub changed: u64,
     /// How many have had the highest number of rounds, and cannot be sent again.
     pub too_many_rounds: u64,
+    /// How many owners have sent again so often today that they cannot before tomorrow.
+    pub too_many_rounds_today: u64,
     /// How many cannot be sent again because they are no longer kept.
     pub expired: u64,
     /// How many are left, because the recovery was stopped.
@@ -155,7 +157,8 @@ impl WebhookAdmin {
         Ok(recovery.ended_with(sent.map(drop)))
     }
 
-    /// Does the same for as long as `limit` says, or until too many wait. What is left is sent by calling again.
+    /// Does the same for the owner, for as long as `limit` says, or until too many wait. What is left is sent by calling
+    /// again. If a selected time lies before the endpoint got a host that no test has reached, nothing is sent.
     pub async fn recover_for(
         &self,
         id: EndpointId,
@@ -164,8 +167,9 @@ impl WebhookAdmin {
     ) -> Result<Recovery, WebhookAdminError> {
         let until = Instant::now() + limit;
         let endpoint = self.find(id).await?;
-        self.require_on(endpoint.account_id, id).await?;
         let mut selected = Selected::new(id, selection, self.clock.now())?;
+        self.require_sendable(&endpoint, &selected, ResentBy::Owner).await?;
+        self.count_trial(endpoint.account_id, None).await?;
         let mut recovery = Recovery::default();
         let sent = self.resend_selected(&endpoint, &mut selected, &mut recovery, Some(until), |_| {}).await;
         let is_done = match sent {
@@ -184,8 +188,24 @@ impl WebhookAdmin {
         Ok(recovery)
     }
 
-    /// Sends again what was selected. If `until` is given, stops at that time, or when too many wait. Returns whether
-    /// nothing is left.
+    /// Refuses to go on unless what was selected can be sent to the endpoint.
+    async fn require_sendable(
+        &self,
+        endpoint: &WebhookEndpoint,
+        selected: &Selected,
+        by: ResentBy,
+    ) -> Result<(), WebhookAdminError> {
+        let endpoint = self.require_on(endpoint.account_id, endpoint.id).await?;
+        match by {
+            ResentBy::Owner if endpoint.needs_proof(selected.span.first) => {
+                Err(WebhookAdminError::Unproven(endpoint.id))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Sends again what was selected. If `until` is given, an owner sends, and it stops at that time, or when too many
+    /// wait. Returns whether nothing is left.
     async fn resend_selected(
         &self,
         endpoint: &WebhookEndpoint,
@@ -195,6 +215,7 @@ impl WebhookAdmin {
         report: impl Fn(RecoveryProgress),
     ) -> Result<bool, WebhookAdminError> {
         let (mut room, of) = (0, recovery.found.total());
+        let by = if until.is_some() { ResentBy::Owner } else { ResentBy::Operator };
         while selected.read_on(&self.store, self.clock.now()).await? {
             if until.is_some_and(|until| until <= Instant::now()) {
                 return Ok(selected.has_only_unread_pending());
@@ -202,7 +223,7 @@ impl WebhookAdmin {
             if !selected.has_next() {
                 continue;
             }
-            self.require_on(endpoint.account_id, endpoint.id).await?;
+            self.require_sendable(endpoint, selected, by).await?;
             if room == 0 {
                 let waiting = self.store.count_waiting(endpoint.id, self.clock.now(), MAX_WAITING).await?;
                 room = MAX_WAITING.saturating_sub(waiting);
@@ -210,7 +231,7 @@ impl WebhookAdmin {
             if room > 0 {
                 let chunk = selected.take(room.min(CHUNK));
                 room -= chunk.len() as u64;
-                self.resend_chunk(&chunk, recovery).await?;
+                self.resend_chunk(&chunk, by, recovery).await?;
                 report(RecoveryProgress::Sending { done: recovery.done(), of });
             } else if until.is_some() {
                 return Ok(false);
@@ -224,15 +245,21 @@ impl WebhookAdmin {
 
     /// Begins a new round of each delivery, one after the other. The drain of the account is called before, so that it
     /// finds them even if this is cut short, and afterwards, so that it looks at once.
-    async fn resend_chunk(&self, chunk: &[Delivery], recovery: &mut Recovery) -> Result<(), WebhookAdminError> {
+    async fn resend_chunk(
+        &self,
+        chunk: &[Delivery],
+        by: ResentBy,
+        recovery: &mut Recovery,
+    ) -> Result<(), WebhookAdminError> {
         let Some(account) = chunk.first().map(|seen| seen.account_id) else { return Ok(()) };
         let (now, mut begun) = (self.clock.now(), Ok(()));
         self.store.call_drain_by(account, now, now).await?;
         for seen in chunk {
-            match self.begin_round(seen).await {
+            match self.begin_round(seen, by).await {
                 Ok(()) => recovery.sent += 1,
                 Err(WebhookAdminError::Changed | WebhookAdminError::Busy(_)) => recovery.changed += 1,
                 Err(WebhookAdminError::TooManyRounds(_)) => recovery.too_many_rounds += 1,
+                Err(WebhookAdminError::TooManyRoundsToday { .. }) => recovery.too_many_rounds_today += 1,
                 Err(WebhookAdminError::UnknownDelivery(_)) => recovery.expired += 1,
                 Err(error) => {
                     begun = Err(error);
@@ -372,7 +399,7 @@ impl Survey {
 impl Recovery {
     /// Returns how many of the deliveries were sent again or skipped.
     const fn done(&self) -> u64 {
-        self.sent + self.changed + self.too_many_rounds + self.expired
+        self.sent + self.changed + self.too_many_rounds + self.too_many_rounds_today + self.expired
     }
 
     /// Accounts for the deliveries that were found and not met any more. If everything was read, somebody else has

@@ -19,7 +19,7 @@ pub use common::ids::Token;
 pub use message::{Carried, Dispatch, Lane};
 pub use steps::{
     AfterFailure, MAX_CLAIMS, StepRefusal, after_failure, claim, claim_due, claim_watched, end,
-    end_for_removed_endpoint, expire, hold, refusal, resend, succeed, wait, watch,
+    end_for_removed_endpoint, expire, hold, refusal, resend, resend_by_owner, succeed, wait, watch,
 };
 
 /// The wake-up of what owners and operators have sent: it has come, whatever the clock of their machine shows.
@@ -35,6 +35,8 @@ pub(crate) const KEPT_FOR_MILLIS: i64 = 37 * DAY_MILLIS;
 pub const MAX_KEPT_ATTEMPTS: usize = 20;
 /// The most rounds of attempts that a delivery can have (specification 6.10.4).
 pub const MAX_ROUNDS: u32 = 100;
+/// The most rounds of attempts that owners can begin of a delivery on a UTC day (specification 6.10.4).
+pub const MAX_OWNER_ROUNDS_A_DAY: u32 = 10;
 
 /// How long a claim keeps others from claiming the same attempt. That is the function's time-out, a minute by which
 /// clocks may differ, and 5 s in reserve.
@@ -86,6 +88,16 @@ pub struct Progress {
     pub attempts: Vec<Attempt>,
     /// How many attempts were recorded before these.
     pub dropped_attempts: usize,
+    /// The rounds that owners began on the latest day on which they began any.
+    pub owner_rounds: Option<OwnerRounds>,
+}
+
+/// How many rounds of a delivery owners began on a day.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct OwnerRounds {
+    /// The UTC day, counted from the Unix epoch.
+    pub day: i64,
+    pub count: u32,
 }
 
 /// The right to make the next attempt. Only one worker has it at a time.
@@ -169,6 +181,7 @@ impl Progress {
             epoch: None,
             attempts: Vec::new(),
             dropped_attempts: 0,
+            owner_rounds: None,
         }
     }
 
@@ -248,6 +261,7 @@ pub enum Effect {
     Attempt(Attempt),
     Attempts(Vec<Attempt>),
     DroppedAttempts(usize),
+    OwnerRounds(OwnerRounds),
 }
 
 impl Transition {
@@ -294,6 +308,7 @@ impl Effect {
             Self::Attempt(attempt) => progress.attempts.push(attempt.clone()),
             Self::Attempts(attempts) => progress.attempts.clone_from(attempts),
             Self::DroppedAttempts(dropped) => progress.dropped_attempts = *dropped,
+            Self::OwnerRounds(rounds) => progress.owner_rounds = Some(*rounds),
         }
     }
 }

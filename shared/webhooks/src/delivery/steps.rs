@@ -4,11 +4,11 @@
 //! interleaving of crashes, duplicates and delays. The model checker (`tests/delivery_model`) finds it.
 
 use super::{
-    Attempt, Condition, Dispatch, Effect, Failure, LEASE_SECONDS, Lease, MAX_KEPT_ATTEMPTS, Progress, Status, Token,
-    Transition, at_once, overdue_at,
+    Attempt, Condition, Dispatch, Effect, Failure, LEASE_SECONDS, Lease, MAX_KEPT_ATTEMPTS, MAX_OWNER_ROUNDS_A_DAY,
+    OwnerRounds, Progress, Status, Token, Transition, at_once, overdue_at,
 };
 use crate::{ATTEMPTS, Schedule, Wait};
-use common::timestamp::Timestamp;
+use common::timestamp::{DAY_MILLIS, Timestamp};
 
 /// How often one attempt can be claimed in order to be sent. The next claim sends nothing: it records the attempt as
 /// failed, without a result (specification 6.7.5). So whatever kills the function on this delivery does not do so for
@@ -175,6 +175,20 @@ pub fn resend(seen: &Progress, token: Token, now: Timestamp) -> Transition {
         Condition::NoLease(now),
     ];
     Transition { when, then }
+}
+
+/// Begins a new round as [`resend`] does, for the owner, whose rounds are counted. Each of them raises the number of the
+/// round, so none is left out. Returns `None` if owners began [`MAX_OWNER_ROUNDS_A_DAY`] on this day already.
+pub fn resend_by_owner(seen: &Progress, token: Token, now: Timestamp) -> Option<Transition> {
+    let today = now.millis().div_euclid(DAY_MILLIS);
+    // A host whose clock is ahead may have begun the next day already.
+    let rounds = match seen.owner_rounds {
+        Some(OwnerRounds { day, count }) if day >= today => OwnerRounds { day, count: count + 1 },
+        _ => OwnerRounds { day: today, count: 1 },
+    };
+    let mut step = resend(seen, token, now);
+    step.then.push(Effect::OwnerRounds(rounds));
+    (rounds.count <= MAX_OWNER_ROUNDS_A_DAY).then_some(step)
 }
 
 /// Requires that the message calls for the attempt that comes next, and that nobody is making it.

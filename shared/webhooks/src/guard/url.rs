@@ -90,6 +90,15 @@ impl EndpointUrl {
     }
 }
 
+/// Returns whether two URLs lead to the same host: the same name or address, and the same port.
+pub fn is_same_host(one: &str, other: &str) -> bool {
+    let host = |text: &str| {
+        let url = Url::parse(text).ok()?;
+        Some((url.host()?.to_owned(), url.port_or_known_default()?))
+    };
+    host(one).is_some_and(|found| host(other) == Some(found))
+}
+
 impl fmt::Display for EndpointUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)

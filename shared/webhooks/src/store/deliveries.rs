@@ -5,10 +5,11 @@ use aws_sdk_dynamodb::types::{AttributeValue, ReturnValuesOnConditionCheckFailur
 
 use super::table::{
     ACCOUNT_ID, ATTEMPTS, BODY, CLAIMS, CREATED_AT, DROPPED_ATTEMPTS, DUE, ENDPOINT_ID, EPOCH, EVENT, FAILED_ATTEMPTS,
-    FAILURE, IS_TEST, KEPT_UNTIL, LEASE_ID, LEASE_UNTIL, LISTED, PK, ROUND, STATUS, TOKEN, TTL, WAKE_AT, WAKE_SHARD,
+    FAILURE, IS_TEST, KEPT_UNTIL, LEASE_ID, LEASE_UNTIL, LISTED, OWNER_DAY, OWNER_ROUNDS, PK, ROUND, STATUS, TOKEN,
+    TTL, WAKE_AT, WAKE_SHARD,
 };
 use super::{CONFLICT_ATTEMPTS, WebhookStore, table};
-use crate::delivery::{Attempt, Condition, Delivery, Effect, Lease, Progress, Status, Transition};
+use crate::delivery::{Attempt, Condition, Delivery, Effect, Lease, OwnerRounds, Progress, Status, Transition};
 use common::change::Change;
 use common::ids::{DeliveryId, EndpointId, UserId};
 use common::store::{Attributes, Row, StoreError, get_row, n, retry_conflicts, s};
@@ -172,6 +173,10 @@ impl Rendered {
             }
             Effect::Attempts(attempts) => self.set(ATTEMPTS, attempts_value(attempts)?),
             Effect::DroppedAttempts(dropped) => self.set(DROPPED_ATTEMPTS, n(dropped)),
+            Effect::OwnerRounds(OwnerRounds { day, count }) => {
+                self.set(OWNER_DAY, n(day));
+                self.set(OWNER_ROUNDS, n(count));
+            }
         }
         Ok(())
     }
@@ -238,6 +243,8 @@ pub(super) fn to_row(delivery: &Delivery) -> Result<Row, StoreError> {
         (TTL, (progress.status != Status::Pending).then(|| n(delivery.kept_until().seconds()))),
         (LISTED, table::listed(delivery.endpoint_id, progress.status).map(s)),
         (DROPPED_ATTEMPTS, (progress.dropped_attempts > 0).then(|| n(progress.dropped_attempts))),
+        (OWNER_DAY, progress.owner_rounds.map(|rounds| n(rounds.day))),
+        (OWNER_ROUNDS, progress.owner_rounds.map(|rounds| n(rounds.count))),
     ];
     row.extend(optional.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
     Ok(row)
@@ -285,6 +292,10 @@ fn progress(row: &Row) -> Result<Progress, StoreError> {
         epoch: read.optional_number(EPOCH)?,
         attempts: attempts(row)?,
         dropped_attempts: read.optional_number(DROPPED_ATTEMPTS)?.unwrap_or_default(),
+        owner_rounds: read
+            .number(OWNER_DAY)
+            .zip(read.number(OWNER_ROUNDS))
+            .map(|(day, count)| OwnerRounds { day, count }),
     })
 }
 

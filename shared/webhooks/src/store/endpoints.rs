@@ -5,14 +5,15 @@ use std::collections::{BTreeSet, HashMap};
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::table::{
-    CREATED_AT, DISABLED_AT, DISABLED_BY, EPOCH, EVENTS, FULL_SINCE, FULL_TOLD_AT, IS_OVER, NOTICE_ID, NUMBER, PK,
-    PROMPT, REASON, SECRET_VERSION, SECRETS, STATUS, URL, WARNED_AT, WARNING,
+    CREATED_AT, DISABLED_AT, DISABLED_BY, EPOCH, EVENTS, FULL_SINCE, FULL_TOLD_AT, HOST_CHANGED_AT, IS_OVER, NOTICE_ID,
+    NUMBER, PK, PROMPT, REASON, SECRET_VERSION, SECRETS, STATUS, URL, WARNED_AT, WARNING,
 };
 use super::{WebhookStore, table};
 use crate::endpoint::{
     DisabledReason, Endpoints, MAX_TRIALS_A_MINUTE, MAX_TRIALS_OF_ACCOUNT, Switch, UnreadableEndpoint, Warning,
     WebhookEndpoint,
 };
+use crate::guard::is_same_host;
 use crate::notice::{About, DisabledNotice};
 use common::change::Change;
 use common::event::EventKind;
@@ -48,13 +49,14 @@ impl WebhookStore {
     }
 
     /// Changes the URL of an endpoint, the events that are delivered to it, or both. Secrets and switch stay. Another URL
-    /// begins a new epoch, and nothing is known of its speed. Returns whether the endpoint is there and its URL still the
-    /// one that was `seen`.
+    /// begins a new epoch, and nothing is known of its speed. Another host has yet to be proved. Returns whether the
+    /// endpoint is there and its URL still the one that was `seen`.
     pub async fn update_endpoint(
         &self,
         seen: &WebhookEndpoint,
         url: Option<&str>,
         events: Option<&BTreeSet<EventKind>>,
+        now: Timestamp,
     ) -> Result<bool, StoreError> {
         let mut change = table::endpoint_change(seen.account_id, seen.id);
         let (mut set, mut remove) = (Vec::new(), "");
@@ -68,6 +70,10 @@ impl WebhookStore {
                 .value(":next", n(seen.epoch + 1))
                 .value(":seen", s(&seen.url))
                 .value(":url", s(url));
+            if !is_same_host(url, &seen.url) {
+                set.push("#e.#host_changed_at = :now");
+                change = change.value(":now", n(now.millis()));
+            }
         }
         if let Some(events) = events {
             let names = events.iter().map(|event| event.as_str().to_owned()).collect();
@@ -78,6 +84,13 @@ impl WebhookStore {
             return Ok(true);
         }
         self.change(&change.update(format!("SET {}{remove}", set.join(", ")))).await
+    }
+
+    /// Notes that a test has reached the host of the URL that was `seen`, unless the URL is another one by now. Returns
+    /// whether it is not.
+    pub async fn prove_host(&self, seen: &WebhookEndpoint) -> Result<bool, StoreError> {
+        let change = table::endpoint_change(seen.account_id, seen.id).update("REMOVE #e.#host_changed_at");
+        self.change(&change.when("#e.#url = :url").value(":url", s(&seen.url))).await
     }
 
     /// Moves an endpoint on to a later epoch if its epoch is still `seen`. Returns whether it was.
@@ -183,8 +196,12 @@ pub(super) fn to_value(endpoint: &WebhookEndpoint) -> Result<AttributeValue, Sto
     );
     value.extend(reason.map(|reason| (REASON.to_owned(), reason)));
     value.extend(endpoint.is_prompt.then(|| (PROMPT.to_owned(), AttributeValue::Bool(true))));
-    let times =
-        [(DISABLED_AT, endpoint.disabled_at), (FULL_SINCE, endpoint.full_since), (FULL_TOLD_AT, endpoint.full_told_at)];
+    let times = [
+        (DISABLED_AT, endpoint.disabled_at),
+        (HOST_CHANGED_AT, endpoint.host_changed_at),
+        (FULL_SINCE, endpoint.full_since),
+        (FULL_TOLD_AT, endpoint.full_told_at),
+    ];
     for (name, at) in times {
         value.extend(at.map(|at| (name.to_owned(), n(at.millis()))));
     }
@@ -234,6 +251,7 @@ fn endpoint(account: &Row, id: EndpointId, value: &AttributeValue) -> Result<Web
         secret_version: read.required_number(SECRET_VERSION)?,
         is_prompt: row.contains_key(PROMPT),
         warning: row.get(WARNING).and_then(warning),
+        host_changed_at: read.number(HOST_CHANGED_AT).map(Timestamp::from_millis),
         full_since: read.number(FULL_SINCE).map(Timestamp::from_millis),
         full_told_at: read.number(FULL_TOLD_AT).map(Timestamp::from_millis),
     })

@@ -31,6 +31,9 @@ pub(super) const KEPT_UNTIL: &str = "kept_until";
 pub(super) const ATTEMPTS: &str = "attempts";
 /// The number of older attempts that are not kept. Absent if it is 0.
 pub(super) const DROPPED_ATTEMPTS: &str = "attempts_dropped";
+/// The latest UTC day on which owners began rounds, and how many. Absent if they began none.
+pub(super) const OWNER_DAY: &str = "owner_day";
+pub(super) const OWNER_ROUNDS: &str = "owner_rounds";
 
 /// The number of endpoints that an account has.
 pub(super) const COUNT: &str = "count";
@@ -52,6 +55,8 @@ pub(super) const TRIAL_MINUTE: &str = "trial_minute";
 pub(super) const TRIALS: &str = "trials";
 /// How many warnings there were before it in its epoch. Absent if it is 0.
 pub(super) const NUMBER: &str = "number";
+/// When its URL got another host that no test has reached yet. Absent if there is nothing to prove.
+pub(super) const HOST_CHANGED_AT: &str = "host_changed_at";
 pub(super) const FULL_SINCE: &str = "full_since";
 pub(super) const FULL_TOLD_AT: &str = "full_told_at";
 pub(super) const REMOVED_AT: &str = "removed_at";
@@ -91,6 +96,8 @@ const ATTRIBUTES: &[&str] = &[
     KEPT_UNTIL,
     ATTEMPTS,
     DROPPED_ATTEMPTS,
+    OWNER_DAY,
+    OWNER_ROUNDS,
     COUNT,
     URL,
     EVENTS,
@@ -104,6 +111,7 @@ const ATTRIBUTES: &[&str] = &[
     IS_OVER,
     TRIAL_MINUTE,
     TRIALS,
+    HOST_CHANGED_AT,
     FULL_SINCE,
     FULL_TOLD_AT,
     REMOVED_AT,
