@@ -164,14 +164,16 @@ impl Webhook {
         endpoint: &WebhookEndpoint,
         messages: Vec<Received>,
     ) -> Vec<(usize, DispatchOutcome)> {
-        if !endpoint.is_prompt {
-            return self.wait(endpoint, messages).await;
-        }
+        // The drain also decides about what was sent again before the URL got another host.
+        let waits = |message: &Received| {
+            !endpoint.is_prompt || (message.dispatch.round > 1 && endpoint.host_changed_at.is_some())
+        };
+        let (to_wait, messages): (Vec<_>, Vec<_>) = messages.into_iter().partition(waits);
         let mut waiting = messages.into_iter();
         let mut under_way = FuturesUnordered::<BoxFuture<'_, Vec<(usize, DispatchOutcome)>>>::new();
         under_way.extend(waiting.by_ref().take(MAX_IN_FLIGHT).map(|message| self.attempt_one(message, endpoint)));
         let mut patience = std::pin::pin!(tokio::time::sleep(PATIENCE));
-        let mut outcomes = Vec::with_capacity(waiting.len() + under_way.len());
+        let mut outcomes = self.wait(endpoint, to_wait).await;
         loop {
             tokio::select! {
                 Some(done) = under_way.next() => {

@@ -18,7 +18,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use tokio::time::{Instant, sleep, sleep_until};
 use webhooks::DrainCall;
-use webhooks::delivery::{Dispatch, Token, at_once, claim_due, expire};
+use webhooks::delivery::{Dispatch, Token, at_once, claim_due, expire, hold};
 use webhooks::drain::{
     BEGIN_FOR, Drain, FULL_AFTER_SECONDS, FULL_AT, GRACE_SECONDS, IN_FLIGHT, LOOK_EVERY, LOOKS, Load,
     MEASURE_EVERY_SECONDS, NAP_SECONDS, PAUSE, Proof, load,
@@ -238,11 +238,18 @@ impl Webhook {
         has_drain: Arc<AtomicBool>,
     ) -> Result<Option<Made>, StoreError> {
         let only = |outcome| Some(Made { outcome, is_prompt: None });
-        if !endpoint.is_on() {
+        if !endpoint.is_on() || endpoint.host_changed_at.is_some() {
             let Some(delivery) = self.store.delivery(waiting.id).await? else { return Ok(only(DispatchOutcome::Void)) };
+            let dispatch = Dispatch::next_of(&delivery);
+            // It was sent again to the host before.
+            if dispatch.round > 1 && !delivery.is_test && endpoint.needs_proof(delivery.created_at) {
+                let step = hold(&dispatch, self.clock.now());
+                return self.step(&dispatch, &step, DispatchOutcome::Held).await.map(only);
+            }
             // Somebody asked for a test although it is off.
-            if !delivery.is_test || endpoint.disabled_at.is_some_and(|at| delivery.created_at < at) {
-                let message = Received { number: 0, dispatch: Dispatch::next_of(&delivery), carried: None };
+            let is_held = !delivery.is_test || endpoint.disabled_at.is_some_and(|at| delivery.created_at < at);
+            if !endpoint.is_on() && is_held {
+                let message = Received { number: 0, dispatch, carried: None };
                 return self.hold(&message, endpoint).await.map(only);
             }
         }

@@ -102,7 +102,7 @@ impl WebhookEndpoint {
         matches!(self.switch, Switch::On)
     }
 
-    /// Returns whether its owner has yet to prove that a delivery of this time may be sent again to its host.
+    /// Returns whether a test has to reach its host before a delivery of this time is sent there again.
     pub fn needs_proof(&self, created_at: Timestamp) -> bool {
         self.host_changed_at.is_some_and(|changed_at| created_at <= changed_at)
     }

@@ -73,14 +73,34 @@ async fn older_deliveries_go_to_another_host_only_once_a_test_was_acknowledged_t
     // What was created since then was meant for this host.
     assert_eq!(scene.may_resend_all(Some(changed_at)).await, Some(1));
     assert!(scene.may_resend(newer).await);
-    scene.stack.webhooks().resend(older[0]).await.unwrap();
+    let by_operator = scene.stack.webhooks().resend(older[0]).await;
+    assert!(matches!(by_operator, Err(WebhookAdminError::Unproven(_))), "{by_operator:?}");
 
-    assert_eq!(scene.tested().await, Status::Failed, "which also makes the attempts of the two that were sent again");
+    assert_eq!(scene.tested().await, Status::Failed, "which also makes the attempts of the one that was sent again");
     assert!(!scene.may_resend(older[1]).await);
     assert_eq!(scene.may_resend_all(None).await, None);
     assert_eq!(scene.tested().await, Status::Delivered);
     assert!(scene.may_resend(older[1]).await);
     assert!(scene.may_resend_all(None).await.is_some());
+}
+
+/// An owner cannot begin rounds to a host of his own, and then turn them to another one.
+#[tokio::test(flavor = "multi_thread")]
+async fn rounds_that_were_begun_before_a_change_of_host_are_held() {
+    let scene = Scene::answering(204).await;
+    let other = Receiver::answering(204).await;
+    let (resent, now) = (scene.ended(1).await, scene.stack.now());
+    let pending = scene.put(2, |progress| progress.wake_at = Some(now)).await;
+    scene.stack.webhooks().resend(resent).await.unwrap();
+    scene.moved(&other.url).await;
+    scene.stack.drain(scene.user).await;
+    assert_eq!(scene.standing(resent).await.0, Status::Held);
+    assert_eq!(scene.standing(pending).await.0, Status::Delivered, "it has had no round before");
+    assert_eq!((scene.receiver.so_far().len(), other.so_far().len()), (0, 1));
+    assert_eq!(scene.tested().await, Status::Delivered);
+    assert!(scene.may_resend(resent).await);
+    scene.stack.drain(scene.user).await;
+    assert_eq!(scene.standing(resent).await.0, Status::Delivered);
 }
 
 #[tokio::test(flavor = "multi_thread")]

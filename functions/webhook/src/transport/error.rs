@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rustls::CertificateError as Certificate;
 use thiserror::Error;
-use webhooks::guard::{AddressRefusal, UrlRefusal};
+use webhooks::guard::{AddressRefusal, NOT_PUBLIC, UrlRefusal};
 
 /// Why a POST got no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -15,10 +15,10 @@ pub enum PostError {
     #[error("the URL is not allowed: it {0}")]
     Url(UrlRefusal),
     /// There is no such host name, it has no address, or its name servers do not answer.
-    #[error("the host name does not resolve")]
+    #[error("{NOT_PUBLIC}")]
     Unresolved,
     /// An address of the host is not public. No connection was made.
-    #[error("the host name has an address that is not public")]
+    #[error("{NOT_PUBLIC}")]
     NotPublic,
     /// Every address refused the connection or is unreachable.
     #[error("cannot connect")]

@@ -154,7 +154,7 @@ async fn a_name_without_an_address_does_not_resolve() {
     for _ in 0..2 {
         let error = post(&client, "https://hooks.example.com/").await.outcome.unwrap_err();
         assert_eq!(error, PostError::Unresolved);
-        assert_eq!(format!("{error} {error:?}"), "the host name does not resolve Unresolved");
+        assert_eq!(format!("{error} {error:?}"), "the host name does not resolve to public addresses Unresolved");
     }
 }
 

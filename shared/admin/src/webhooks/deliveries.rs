@@ -113,11 +113,11 @@ impl WebhookAdmin {
     pub(crate) async fn resend_by(&self, id: DeliveryId, by: ResentBy) -> Result<DeliveryId, WebhookAdminError> {
         let seen = self.delivery(id).await?;
         let endpoint = self.require_on(seen.account_id, seen.endpoint_id).await?;
+        // A test is what proves a host.
+        if !seen.is_test && endpoint.needs_proof(seen.created_at) {
+            return Err(WebhookAdminError::Unproven(endpoint.id));
+        }
         if by == ResentBy::Owner {
-            // A test is what proves a host.
-            if !seen.is_test && endpoint.needs_proof(seen.created_at) {
-                return Err(WebhookAdminError::Unproven(endpoint.id));
-            }
             self.count_trial(seen.account_id, seen.is_test.then_some(seen.endpoint_id)).await?;
         }
         let now = self.clock.now();

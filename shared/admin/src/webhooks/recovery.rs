@@ -168,7 +168,7 @@ impl WebhookAdmin {
         let until = Instant::now() + limit;
         let endpoint = self.find(id).await?;
         let mut selected = Selected::new(id, selection, self.clock.now())?;
-        self.require_sendable(&endpoint, &selected, ResentBy::Owner).await?;
+        self.require_sendable(&endpoint, &selected).await?;
         self.count_trial(endpoint.account_id, None).await?;
         let mut recovery = Recovery::default();
         let sent = self.resend_selected(&endpoint, &mut selected, &mut recovery, Some(until), |_| {}).await;
@@ -189,19 +189,12 @@ impl WebhookAdmin {
     }
 
     /// Refuses to go on unless what was selected can be sent to the endpoint.
-    async fn require_sendable(
-        &self,
-        endpoint: &WebhookEndpoint,
-        selected: &Selected,
-        by: ResentBy,
-    ) -> Result<(), WebhookAdminError> {
+    async fn require_sendable(&self, endpoint: &WebhookEndpoint, selected: &Selected) -> Result<(), WebhookAdminError> {
         let endpoint = self.require_on(endpoint.account_id, endpoint.id).await?;
-        match by {
-            ResentBy::Owner if endpoint.needs_proof(selected.span.first) => {
-                Err(WebhookAdminError::Unproven(endpoint.id))
-            }
-            _ => Ok(()),
+        if endpoint.needs_proof(selected.span.first) {
+            return Err(WebhookAdminError::Unproven(endpoint.id));
         }
+        Ok(())
     }
 
     /// Sends again what was selected. If `until` is given, an owner sends, and it stops at that time, or when too many
@@ -223,7 +216,7 @@ impl WebhookAdmin {
             if !selected.has_next() {
                 continue;
             }
-            self.require_sendable(endpoint, selected, by).await?;
+            self.require_sendable(endpoint, selected).await?;
             if room == 0 {
                 let waiting = self.store.count_waiting(endpoint.id, self.clock.now(), MAX_WAITING).await?;
                 room = MAX_WAITING.saturating_sub(waiting);
