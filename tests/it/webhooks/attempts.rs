@@ -234,7 +234,7 @@ async fn the_attempts_follow_each_other_as_specified_and_then_the_endpoint_is_of
 fn assert_each_tells_when_it_was_sent(posts: &[Received], begun: Instant, begun_at: Timestamp) {
     let sent_at = |one: &Received| {
         let sent_at: i64 = one.header("x-service-timestamp").parse().unwrap();
-        assert_eq!(one.header("webhook-timestamp"), sent_at.to_string());
+        assert_eq!((one.header("webhook-timestamp"), one.header("accept")), (&*sent_at.to_string(), "*/*"));
         let arrived_at = begun_at.seconds() + i64::try_from((one.at - begun).as_secs()).unwrap();
         assert!((arrived_at - 2..=arrived_at + 2).contains(&sent_at), "sent at {sent_at}, arrived at {arrived_at}");
         sent_at

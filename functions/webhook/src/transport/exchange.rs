@@ -32,12 +32,8 @@ impl Written {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn note(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
-    }
-
-    pub(super) fn forget(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    pub(super) fn set(&self, at: Option<Instant>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = at;
     }
 }
 
@@ -60,7 +56,7 @@ pub(super) async fn exchange(
     head: &mut Head,
 ) -> Result<Answer, PostError> {
     *head = Head::default();
-    written.note();
+    written.set(Some(Instant::now()));
     let (mut reader, mut writer) = tokio::io::split(&mut connection);
     let writing = async {
         writer.write_all(request).await?;

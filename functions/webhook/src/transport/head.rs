@@ -15,8 +15,6 @@ const MAX_HEAD_BYTES: usize = 32 * 1_024;
 const MAX_HEADERS: usize = 100;
 /// The longest size line of a chunk, in bytes. A longer one does not tell where the body ends.
 const MAX_SIZE_LINE: usize = 256;
-/// How many bytes are read at a time.
-const READ_BYTES: usize = 4 * 1_024;
 /// How the status line of an answer begins (RFC 9112, section 4). The minor version does not matter.
 const PROTOCOL: &[u8] = b"HTTP/1.";
 
@@ -30,7 +28,8 @@ pub(super) struct Head {
     line: usize,
     /// How far that line has no end.
     searched: usize,
-    status: Option<u16>,
+    /// The status of the answer whose head is being read, once its status line is.
+    pub(super) status: Option<u16>,
 }
 
 impl Head {
@@ -53,24 +52,20 @@ impl Head {
         }
     }
 
-    /// Returns the status of the answer whose head is being read, once its status line is.
-    pub(super) fn status(&self) -> Option<u16> {
-        self.status
-    }
-
     /// Reads the lines that are complete. Returns the status once the answer's head is.
     fn advance(&mut self) -> Result<Option<u16>, PostError> {
         while let Some(length) = self.bytes[self.searched..].iter().position(|&byte| byte == b'\n') {
             let (start, end) = (self.line, self.searched + length + 1);
             (self.line, self.searched) = (end, end);
             let line = &self.bytes[start..end];
+            let is_empty = matches!(line, b"\n" | b"\r\n");
             match self.status {
-                None if is_empty(line) => {}
+                None if is_empty => {}
                 None => {
                     self.start = start;
                     self.status = Some(read_status(line).ok_or(PostError::NotHttp)?);
                 }
-                Some(status) if is_empty(line) => {
+                Some(status) if is_empty => {
                     if end > MAX_HEAD_BYTES {
                         return Err(PostError::HeadTooLong(self.status));
                     }
@@ -101,10 +96,6 @@ impl Head {
     }
 }
 
-fn is_empty(line: &[u8]) -> bool {
-    matches!(line, b"\n" | b"\r\n")
-}
-
 /// Reads the status of a status line. Its reason phrase may be anything, or missing.
 fn read_status(line: &[u8]) -> Option<u16> {
     let [b'0'..=b'9', rest @ ..] = line.strip_prefix(PROTOCOL)? else { return None };
@@ -119,7 +110,7 @@ fn read_status(line: &[u8]) -> Option<u16> {
 
 /// Reads what has arrived, and waits for it if nothing has. Returns 0 at the end.
 pub(super) async fn read_some(reader: &mut (impl AsyncRead + Unpin), bytes: &mut Vec<u8>) -> std::io::Result<usize> {
-    bytes.reserve(READ_BYTES);
+    bytes.reserve(4 * 1_024);
     reader.read_buf(bytes).await
 }
 

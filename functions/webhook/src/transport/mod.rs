@@ -34,11 +34,9 @@ pub const DEADLINE: Duration = Duration::from_secs(10);
 /// request again only if the connection was used before and ends without an answer: then the receiver may have ended it
 /// before it read the request.
 #[derive(Clone)]
-pub struct Transport(Arc<Parts>);
-
-struct Parts {
-    connector: Connector,
-    pool: Pool,
+pub struct Transport {
+    connector: Arc<Connector>,
+    pool: Arc<Pool>,
     policy: Policy,
     deadline: Duration,
 }
@@ -78,8 +76,8 @@ impl Transport {
     /// Creates a client that knows by this clock how long a connection was idle, even while its instance was frozen.
     pub fn with_clock(reach: Reach, deadline: Duration, clock: Arc<dyn Clock>) -> Result<Self, rustls::Error> {
         let policy = reach.policy;
-        let parts = Parts { connector: Connector::new(reach)?, pool: Pool::new(clock), policy, deadline };
-        Ok(Self(Arc::new(parts)))
+        let connector = Arc::new(Connector::new(reach)?);
+        Ok(Self { connector, pool: Arc::new(Pool::new(clock)), policy, deadline })
     }
 
     /// Sends a body to an endpoint. Only the status decides the outcome, neither the headers nor the body of the answer.
@@ -93,31 +91,28 @@ impl Transport {
 
     /// Sends a body as [`Self::post`] does, and notes when the request is written.
     pub async fn post_noting(&self, url: &str, headers: HeaderMap, body: Bytes, written: &Written) -> Posted {
-        let Parts { pool, policy, deadline, .. } = &*self.0;
         let start = Instant::now();
         let failed = |error| Posted { outcome: Err(error), latency: start.elapsed(), excerpt: None };
-        let url = match EndpointUrl::parse(url, *policy) {
+        let url = match EndpointUrl::parse(url, self.policy) {
             Ok(url) => url,
             Err(refusal) => return failed(PostError::Url(refusal)),
         };
         let mut head = Head::default();
         let request = request(&url, &headers, &body);
-        match timeout(*deadline, self.0.send(&url, &request, written, &mut head)).await {
+        match timeout(self.deadline, self.send(&url, &request, written, &mut head)).await {
             Ok(Ok(answer)) => {
                 let (outcome, latency) = (Ok(answer.status), start.elapsed());
                 let (excerpt, connection) = answer.finish().await;
                 if let Some(connection) = connection {
-                    pool.put(origin(&url), connection);
+                    self.pool.put(origin(&url), connection);
                 }
                 Posted { outcome, latency, excerpt }
             }
             Ok(Err(error)) => failed(error),
-            Err(_) => failed(head.status().map_or(PostError::NoAnswer(*deadline), PostError::HeadIncomplete)),
+            Err(_) => failed(head.status.map_or(PostError::NoAnswer(self.deadline), PostError::HeadIncomplete)),
         }
     }
-}
 
-impl Parts {
     async fn send(
         &self,
         url: &EndpointUrl,
@@ -130,7 +125,7 @@ impl Parts {
                 Ok(answer) if !answer.is_early => return Ok(answer),
                 Err(error @ (PostError::HeadIncomplete(_) | PostError::HeadTooLong(_))) => return Err(error),
                 // The receiver ended the connection, or went on with its answer to the request before.
-                Ok(_) | Err(_) => written.forget(),
+                Ok(_) | Err(_) => written.set(None),
             }
         }
         exchange(self.connector.connect(url.uri()).await?, request, written, head).await

@@ -41,20 +41,16 @@ impl Pool {
 
     /// Returns a connection to an origin that has been silent since its last answer.
     pub(super) fn take(&self, origin: &str) -> Option<Connection> {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.retain(|idle| idle.since.is_within(IDLE_TIMEOUT, &*self.clock));
         loop {
-            let mut connection = self.take_rested(origin)?;
+            let rested = |idle: &Idle| idle.origin == origin && idle.since.age(&*self.clock) >= REST;
+            let found = idle.iter().position(rested)?;
+            let mut connection = idle.remove(found)?.connection;
             if connection.read(&mut [0]).now_or_never().is_none() {
                 return Some(connection);
             }
         }
-    }
-
-    fn take_rested(&self, origin: &str) -> Option<Connection> {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        idle.retain(|idle| idle.since.is_within(IDLE_TIMEOUT, &*self.clock));
-        let rested = |idle: &Idle| idle.origin == origin && idle.since.age(&*self.clock) >= REST;
-        let found = idle.iter().position(rested)?;
-        idle.remove(found).map(|idle| idle.connection)
     }
 
     pub(super) fn put(&self, origin: String, connection: Connection) {
