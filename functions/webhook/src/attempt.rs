@@ -216,7 +216,6 @@ fn headers(
     let mut headers = HeaderMap::with_capacity(10);
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(USER_AGENT, HeaderValue::from_static("marketplace-webhooks/1"));
-    // Some firewalls refuse requests without it.
     headers.insert(ACCEPT, HeaderValue::from_static("*/*"));
     let service = service_signature(secrets.active(sent_at), body);
     let standard = standard_signature(secrets.valid(sent_at), delivery.id, sent_at, body);

@@ -248,8 +248,8 @@ pub(crate) fn log(
     line.count(Metric::Postponed, count(|outcome| matches!(outcome, Of::Postponed(_))));
     line.known("postponed_because", because);
     line.count(Metric::Defects, count(|outcome| matches!(outcome, Of::Defective(_))));
-    // Attempts without a key wait. If that lasts, the alarm on failures must tell of it.
-    line.count(Metric::Failed, count(|outcome| matches!(outcome, Of::Failed(_))) + keyless);
+    // Attempts without a key wait. If that lasts, the alarm on failures must tell of it: once for each batch.
+    line.count(Metric::Failed, count(|outcome| matches!(outcome, Of::Failed(_))) + keyless.min(1));
     line.samples(Metric::EventToPost, waits);
     line.log(false);
 }

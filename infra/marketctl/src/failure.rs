@@ -230,7 +230,7 @@ impl From<WebhookAdminError> for CommandFailure {
             WebhookAdminError::TooManyRounds(_) => {
                 "`marketctl webhooks show DELIVERY_ID` shows its body, which you can hand to the receiver yourself."
             }
-            WebhookAdminError::TooManyRoundsToday { .. } | WebhookAdminError::Unproven(_) => "Nothing was sent.",
+            WebhookAdminError::TooManyRoundsToday { .. } | WebhookAdminError::Unproven(_) => "The rest was not sent.",
             WebhookAdminError::Rotation(RotationError::NotOver(_)) => {
                 "No secret was changed. If the newest secret is lost, end the old one with --expire-old, and then rotate again: until the receiver has the next one, it can verify nothing."
             }

@@ -15,19 +15,18 @@ use super::head::{BodyEnd, Framing, Head, read_some};
 const MAX_BODY_BYTES: usize = 64 * 1_024;
 /// How long reading the body may take.
 const BODY_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long a body may pause whose end is not known. Then it counts as ended, because the receiver may keep the
-/// connection open.
+/// How long a body may pause whose end is not known, if the connection may stay open. Then it counts as ended.
 const PAUSE_TIMEOUT: Duration = Duration::from_millis(100);
 /// The longest excerpt, in bytes.
 const MAX_EXCERPT_BYTES: usize = 1_024;
 
-/// When a request was written, once it is. What comes before is the way to the receiver: look-up, connection, handshake. It
+/// When a request began to be written, once it did. What comes before is the way to the receiver: look-up, connection, handshake. It
 /// says nothing about the receiver itself. Clones share the note.
 #[derive(Clone, Debug, Default)]
 pub struct Written(Arc<Mutex<Option<Instant>>>);
 
 impl Written {
-    /// Returns when the request was written, if it is.
+    /// Returns when the request began to be written, if it did.
     pub fn at(&self) -> Option<Instant> {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -66,13 +65,14 @@ pub(super) async fn exchange(
     let status = {
         let mut reading = pin!(head.read(&mut reader));
         tokio::select! {
+            // Nobody acknowledges what was not sent yet.
             biased;
-            status = &mut reading => status?,
             // A receiver that reads no further may have answered all the same.
             sent = writing => {
                 is_early = sent.is_err();
                 reading.await?
             }
+            status = &mut reading => status?,
         }
     };
     let (framing, unread) = std::mem::take(head).into_framing_and_body();
@@ -88,7 +88,7 @@ impl Answer {
         let mut kept = Vec::new();
         let has_ended = self.read_body(wanted, &mut kept).await;
         let is_reusable =
-            is_success && has_ended && self.framing.keeps_alive && !self.is_early && self.unread.is_empty();
+            is_success && has_ended && self.framing.may_stay_open && !self.is_early && self.unread.is_empty();
         ((!kept.is_empty()).then(|| excerpt(&kept)), is_reusable.then_some(self.connection))
     }
 
@@ -104,7 +104,7 @@ impl Answer {
                 return true;
             }
             let until = match self.framing.end {
-                BodyEnd::Unknown => deadline.min(Instant::now() + PAUSE_TIMEOUT),
+                BodyEnd::Unknown if self.framing.may_stay_open => deadline.min(Instant::now() + PAUSE_TIMEOUT),
                 _ => deadline,
             };
             match timeout_at(until, read_some(&mut self.connection, &mut self.unread)).await {

@@ -11,8 +11,6 @@ use super::error::{PostError, TlsFailure};
 /// The most bytes that the head of an answer and all informational answers before it may have together (specification
 /// 6.7.3).
 const MAX_HEAD_BYTES: usize = 32 * 1_024;
-/// The most headers of an answer whose connection is used again.
-const MAX_HEADERS: usize = 100;
 /// The longest size line of a chunk, in bytes. A longer one does not tell where the body ends.
 const MAX_SIZE_LINE: usize = 256;
 /// How the status line of an answer begins (RFC 9112, section 4). The minor version does not matter.
@@ -81,7 +79,8 @@ impl Head {
         if self.bytes.len() > MAX_HEAD_BYTES {
             return Err(PostError::HeadTooLong(self.status));
         }
-        let unfinished = self.bytes[self.line..].trim_ascii_start();
+        let line = &self.bytes[self.line..];
+        let unfinished = line.strip_prefix(b"\r").unwrap_or(line);
         let known = unfinished.len().min(PROTOCOL.len());
         if self.status.is_none() && unfinished[..known] != PROTOCOL[..known] {
             return Err(PostError::NotHttp);
@@ -117,8 +116,8 @@ pub(super) async fn read_some(reader: &mut (impl AsyncRead + Unpin), bytes: &mut
 /// What a head says about the rest of the answer (RFC 9112, section 6.3).
 pub(super) struct Framing {
     pub(super) end: BodyEnd,
-    /// Whether the receiver means to read another request.
-    pub(super) keeps_alive: bool,
+    /// Whether the connection may stay open after the answer. It does not if the receiver says so.
+    pub(super) may_stay_open: bool,
 }
 
 /// Where a body ends, from the byte on that comes next.
@@ -139,11 +138,11 @@ pub(super) enum BodyEnd {
 impl Framing {
     /// Reads a head. If it is not by the book, nothing in it is believed.
     fn read(head: &[u8]) -> Self {
-        Self::by_the_book(head).unwrap_or(Self { end: BodyEnd::Unknown, keeps_alive: false })
+        Self::by_the_book(head).unwrap_or(Self { end: BodyEnd::Unknown, may_stay_open: true })
     }
 
     fn by_the_book(head: &[u8]) -> Option<Self> {
-        let mut headers = [EMPTY_HEADER; MAX_HEADERS];
+        let mut headers = [EMPTY_HEADER; 100];
         let mut parsed = httparse::Response::new(&mut headers);
         let Ok(Status::Complete(_)) = parsed.parse(head) else { return None };
         let is_current = parsed.version == Some(1);
@@ -159,8 +158,8 @@ impl Framing {
             ([], [coding]) if is_current && coding.eq_ignore_ascii_case(b"chunked") => BodyEnd::ChunkSize,
             _ => BodyEnd::Unknown,
         };
-        let keeps_alive = is_current && values("connection").all(|value| value.eq_ignore_ascii_case(b"keep-alive"));
-        Some(Self { end, keeps_alive })
+        let may_stay_open = is_current && values("connection").all(|value| value.eq_ignore_ascii_case(b"keep-alive"));
+        Some(Self { end, may_stay_open })
     }
 }
 
@@ -181,6 +180,7 @@ impl BodyEnd {
                 Self::ChunkData(0) => *self = Self::ChunkEnd,
                 Self::ChunkData(_) if rest.is_empty() => break false,
                 Self::ChunkData(left) => *self = Self::ChunkData(left - take_data(left, &mut rest, &mut keep)),
+                Self::ChunkSize if rest.first().is_some_and(|byte| !byte.is_ascii_hexdigit()) => *self = Self::Unknown,
                 Self::ChunkSize => match httparse::parse_chunk_size(rest) {
                     Ok(Status::Complete((length, size))) => {
                         rest = &rest[length..];

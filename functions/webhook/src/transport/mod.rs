@@ -13,6 +13,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use common::clock::{Clock, SystemClock};
 use http::HeaderMap;
+use tokio::task::yield_now;
 use tokio::time::{Instant, timeout};
 use webhooks::guard::{EndpointUrl, Policy};
 
@@ -31,8 +32,7 @@ pub const DEADLINE: Duration = Duration::from_secs(10);
 /// A pooled client for POSTs to endpoints. Clones share the pool.
 ///
 /// It speaks HTTP/1.1 over TCP or TLS. It follows no redirects, uses no proxy and asks for no compression. It sends a
-/// request again only if the connection was used before and ends without an answer: then the receiver may have ended it
-/// before it read the request.
+/// request again only if a used connection ends without an answer: then the receiver may not have read it.
 #[derive(Clone)]
 pub struct Transport {
     connector: Arc<Connector>,
@@ -120,11 +120,13 @@ impl Transport {
         written: &Written,
         head: &mut Head,
     ) -> Result<Answer, PostError> {
+        // What has arrived on idle connections is seen only then.
+        yield_now().await;
         if let Some(connection) = self.pool.take(&origin(url)) {
             match exchange(connection, request, written, head).await {
-                Ok(answer) if !answer.is_early => return Ok(answer),
+                Ok(answer) if !answer.is_early && answer.status != 408 => return Ok(answer),
                 Err(error @ (PostError::HeadIncomplete(_) | PostError::HeadTooLong(_))) => return Err(error),
-                // The receiver ended the connection, or went on with its answer to the request before.
+                // The receiver ended the connection (RFC 9110, section 15.5.9), or went on with its answer before.
                 Ok(_) | Err(_) => written.set(None),
             }
         }

@@ -11,6 +11,7 @@ use std::time::Duration;
 use common::clock::{Clock, Moment};
 use futures_util::FutureExt;
 use tokio::io::AsyncReadExt;
+use tokio::task::unconstrained;
 
 use super::connect::Connection;
 
@@ -45,9 +46,8 @@ impl Pool {
         idle.retain(|idle| idle.since.is_within(IDLE_TIMEOUT, &*self.clock));
         loop {
             let rested = |idle: &Idle| idle.origin == origin && idle.since.age(&*self.clock) >= REST;
-            let found = idle.iter().position(rested)?;
-            let mut connection = idle.remove(found)?.connection;
-            if connection.read(&mut [0]).now_or_never().is_none() {
+            let mut connection = idle.iter().position(rested).and_then(|found| idle.remove(found))?.connection;
+            if unconstrained(connection.read(&mut [0])).now_or_never().is_none() {
                 return Some(connection);
             }
         }

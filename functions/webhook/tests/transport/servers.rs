@@ -15,7 +15,7 @@ use socket2::SockRef;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use webhook::transport::PostError;
 use webhooks::guard::SystemResolver;
 
@@ -62,7 +62,12 @@ async fn assert_takes_a_burst(what: &str, handle: impl Fn(TcpStream, Log) -> Han
     let read = log.clone();
     let receiver = Receiver::start(move |stream| handle(stream, read.clone())).await;
     assert_eq!(burst(&receiver).await, [], "{what}");
-    assert_eq!(log.numbers().len(), 200, "{what}");
+    let all_read = async {
+        while log.numbers().len() < 200 {
+            sleep(Duration::from_millis(1)).await;
+        }
+    };
+    timeout(Duration::from_secs(10), all_read).await.unwrap_or_else(|_| panic!("{what}: not all were read"));
 }
 
 /// uWSGI's `--http-socket`: it keeps to itself that it will close, and closes once the application has ended.
@@ -140,6 +145,32 @@ async fn a_receiver_may_end_its_answer_by_closing() {
         })
         .await;
     }
+}
+
+/// Load balancers and Node: a 408 tells that an idle connection ends, and says nothing about the request that crosses it.
+#[tokio::test]
+async fn a_receiver_may_say_on_a_used_connection_that_it_has_waited_too_long() {
+    assert_takes_a_burst("408", |mut stream, log| {
+        Box::pin(async move {
+            log.read(&mut stream).await?;
+            stream.write_all(OK.as_bytes()).await?;
+            stream.read_u8().await?;
+            stream.write_all(b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n").await
+        })
+    })
+    .await;
+}
+
+/// A loop of `nc`: it answers as soon as somebody connects.
+#[tokio::test]
+async fn a_receiver_that_answers_before_it_is_asked_gets_the_request_all_the_same() {
+    assert_takes_a_burst("at once", |mut stream, log| {
+        Box::pin(async move {
+            stream.write_all(b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n").await?;
+            log.read(&mut stream).await.map(drop)
+        })
+    })
+    .await;
 }
 
 /// Node, Express and Go without a length.

@@ -88,7 +88,7 @@ impl Repair {
             report.examined.push(Table::Keys);
         }
         if let Some(webhooks) = &self.webhooks {
-            let repair = rows::endpoints(webhooks, self.clock.now(), self.mode, progress);
+            let repair = rows::endpoints(webhooks, &*self.clock, self.mode, progress);
             report.endpoints = Box::pin(repair).await?;
             report.examined.push(Table::Webhooks);
         }

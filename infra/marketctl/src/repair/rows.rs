@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use accounts::{Accounts, OrderAuthority, OrderFindings};
 use admin::keys::{KeyAdmin, KeyFinding, KeyProblem, KeysPage};
+use common::clock::Clock;
 use common::ids::{KeyId, OrderId, UserId};
 use common::rows::Unreadable;
 use common::store::StoreError;
@@ -184,13 +185,14 @@ impl EndpointsReport {
 
 pub(super) async fn endpoints(
     webhooks: &WebhookStore,
-    now: Timestamp,
+    clock: &dyn Clock,
     mode: Mode,
     progress: &dyn Fn(Progress),
 ) -> Result<EndpointsReport, StoreError> {
-    let repair = EndpointRepair { now, dry_run: mode.dry_run, new_epochs: mode.restored };
     let (mut report, mut from) = (EndpointsReport::default(), None);
     loop {
+        // Functions may go on meanwhile, so each page has its own time.
+        let repair = EndpointRepair { now: clock.now(), dry_run: mode.dry_run, new_epochs: mode.restored };
         let page = webhooks.repair_page(from, repair).await?;
         report.endpoints += page.endpoints;
         report.found.extend(page.found);

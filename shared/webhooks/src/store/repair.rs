@@ -212,13 +212,28 @@ impl WebhookStore {
     /// they lack nothing, unless their sender has died and their message is lost. From the end of its lease on, the drain
     /// makes the attempt.
     async fn watch_all(&self, unwatched: &[Delivery], repair: EndpointRepair) -> Result<u64, StoreError> {
+        let (mut calls, mut steps) = (BTreeMap::new(), Vec::new());
         for Delivery { id, endpoint_id, account_id, progress, .. } in unwatched {
             let wake_at = progress.lease.map_or(repair.now, |lease| lease.until.max(repair.now));
             let Some(step) = watch(progress, wake_at).filter(|_| !repair.dry_run) else { continue };
-            self.call_drain_by(*account_id, wake_at, repair.now).await?;
-            self.settle(*id, *endpoint_id, &step).await?;
+            let earliest = calls.entry(*account_id).or_insert(wake_at);
+            *earliest = wake_at.min(*earliest);
+            steps.push((*id, *endpoint_id, step));
         }
+        // Before, because this may be cut short; and afterwards, because a drain may have looked meanwhile.
+        self.call_drains(&calls, repair.now).await?;
+        for (id, endpoint_id, step) in &steps {
+            self.settle(*id, *endpoint_id, step).await?;
+        }
+        self.call_drains(&calls, repair.now).await?;
         Ok(unwatched.iter().filter(|delivery| !delivery.progress.is_leased(repair.now)).count() as u64)
+    }
+
+    async fn call_drains(&self, calls: &BTreeMap<UserId, Timestamp>, now: Timestamp) -> Result<(), StoreError> {
+        for (account, wake_at) in calls {
+            self.call_drain_by(*account, *wake_at, now).await?;
+        }
+        Ok(())
     }
 
     async fn repair_endpoint(
