@@ -60,7 +60,7 @@ class Receiver:
             self.problems.append(f"gave up after {self.sent} events, because not all were acknowledged in time")
 
     async def send_burst(self, count):
-        """Sends so many events at once. Returns when all have been read and none is pending."""
+        """Sends this many events at once. Returns when all have been read and none is pending."""
         file = self.server.folder / "events"
         file.write_text("".join(f"{json.dumps(self.event())}\n" for _ in range(count)))
         await asyncio.to_thread(self.stack.marketctl, "feed", "send", str(file))

@@ -79,7 +79,7 @@ pub struct Recovery {
     pub changed: u64,
     /// How many have had the highest number of rounds, and cannot be sent again.
     pub too_many_rounds: u64,
-    /// How many owners have sent again so often today that they cannot before tomorrow.
+    /// How many have reached the bound of rounds that owners can begin on a day.
     pub too_many_rounds_today: u64,
     /// How many cannot be sent again because they are no longer kept.
     pub expired: u64,
