@@ -80,9 +80,20 @@ impl Simulation {
         function: &'static str,
         build: impl FnOnce(&Service<'_>) -> Result<H, Missing>,
     ) -> SimulatedInstance {
+        SimulatedInstance::cold(&self.host(self.clock.clone()), function, build).unwrap()
+    }
+
+    /// Returns what functions of a process of its own run on, with a clock of its own. They may do only what the template
+    /// allows.
+    pub fn host(&self, clock: Arc<dyn Clock>) -> Host {
         let variables = variables(&InMemoryAws::endpoint_url());
-        let host = Host::with_environment(&variables, self.aws.environment().unwrap(), self.clock.clone());
-        SimulatedInstance::cold(&host.observed_by(self.ledger.observer()), function, build).unwrap()
+        let host = Host::with_environment(&variables, self.aws.environment().unwrap(), clock);
+        host.observed_by(self.ledger.observer())
+    }
+
+    /// Returns the simulated time.
+    pub fn clock(&self) -> Arc<SimulatedClock> {
+        Arc::clone(&self.clock)
     }
 
     /// Returns the compaction of a stream.

@@ -117,7 +117,7 @@ where
 }
 
 /// Answers each request of one connection with `answer`, until the client closes the connection.
-pub(crate) async fn serve_connection<S, F, Fut>(stream: S, answer: F)
+pub async fn serve_connection<S, F, Fut>(stream: S, answer: F)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     F: Fn(Request<Incoming>) -> Fut + Send + Sync + 'static,

@@ -1,10 +1,12 @@
 //! Resolves a host, checks its addresses, connects, and does the TLS handshake. It connects to the very addresses that it
 //! has checked, so that a name cannot point elsewhere in between.
 
-use std::net::IpAddr;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use http::Uri;
 use http::uri::Scheme;
 use rustls::crypto::ring;
@@ -34,6 +36,27 @@ pub struct Reach {
     pub resolver: Arc<dyn Resolve>,
     /// The authorities whose certificates are accepted.
     pub roots: Arc<RootCertStore>,
+    /// Connects to addresses.
+    pub dialer: Arc<dyn Dial>,
+}
+
+/// Connects to addresses: over TCP, or to receivers within the process.
+pub trait Dial: Send + Sync {
+    /// Connects to an address that the policy allows.
+    fn dial(&self, address: SocketAddr) -> BoxFuture<'_, io::Result<Connection>>;
+}
+
+/// Connects over TCP.
+struct Tcp;
+
+impl Dial for Tcp {
+    fn dial(&self, address: SocketAddr) -> BoxFuture<'_, io::Result<Connection>> {
+        Box::pin(async move {
+            let tcp = TcpStream::connect(address).await?;
+            tcp.set_nodelay(true)?;
+            Ok(Box::new(tcp) as Connection)
+        })
+    }
 }
 
 impl Reach {
@@ -41,14 +64,20 @@ impl Reach {
     /// certificates of the web.
     pub fn public() -> Self {
         let roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
-        Self { policy: Policy::public(), resolver: Arc::new(SystemResolver), roots: Arc::new(roots) }
+        Self {
+            policy: Policy::public(),
+            resolver: Arc::new(SystemResolver),
+            roots: Arc::new(roots),
+            dialer: Arc::new(Tcp),
+        }
     }
 }
 
-/// A TCP connection, with TLS inside if the URL is `https`.
-pub(super) type Connection = Box<dyn Stream>;
+/// A connection, with TLS inside if the URL is `https`.
+pub type Connection = Box<dyn Stream>;
 
-pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+/// What a connection reads and writes.
+pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
@@ -56,6 +85,7 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 pub(super) struct Connector {
     policy: Policy,
     resolver: Arc<dyn Resolve>,
+    dialer: Arc<dyn Dial>,
     tls: TlsConnector,
 }
 
@@ -67,7 +97,7 @@ impl Connector {
             .with_no_client_auth();
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         let tls = TlsConnector::from(Arc::new(config));
-        Ok(Self { policy: reach.policy, resolver: reach.resolver, tls })
+        Ok(Self { policy: reach.policy, resolver: reach.resolver, dialer: reach.dialer, tls })
     }
 
     pub(super) async fn connect(&self, uri: &Uri) -> Result<Connection, PostError> {
@@ -76,34 +106,45 @@ impl Connector {
         let port = uri.port_u16().unwrap_or(if secure { 443 } else { 80 });
 
         let addresses = self.addresses(host).await?;
-        let tcp = connect_to_one(check_resolved(&addresses, self.policy)?, port).await?;
-        tcp.set_nodelay(true).map_err(|_| PostError::Unreachable)?;
+        let connection = self.connect_to_one(check_resolved(&addresses, self.policy)?, port).await?;
         if !secure {
-            return Ok(Box::new(tcp));
+            return Ok(connection);
         }
         let name = ServerName::try_from(host.strip_suffix('.').unwrap_or(host).to_owned());
         let name = name.map_err(|_| PostError::Tls(TlsFailure::Name))?;
-        let tls = self.tls.connect(name, tcp).await;
+        let tls = self.tls.connect(name, connection).await;
         Ok(Box::new(tls.map_err(|error| TlsFailure::from_io(&error).unwrap_or(TlsFailure::Handshake))?))
     }
 
     async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, PostError> {
         match host.parse() {
             Ok(address) => Ok(vec![address]),
-            Err(_) => self.resolver.resolve(host).await.map_err(|_| PostError::Unresolved),
+            Err(_) => self
+                .resolver
+                .resolve(host)
+                .await
+                .map_err(|error| if is_exhausted(&error) { PostError::Exhausted } else { PostError::Unresolved }),
         }
+    }
+
+    /// Connects to the first address that accepts, trying at most [`MAX_ADDRESSES`] in order.
+    async fn connect_to_one(&self, addresses: &[IpAddr], port: u16) -> Result<Connection, PostError> {
+        let mut left = addresses.len().min(MAX_ADDRESSES);
+        for address in addresses.iter().take(MAX_ADDRESSES) {
+            left -= 1;
+            let limit = if left == 0 { Duration::MAX } else { NEXT_ADDRESS_AFTER };
+            match timeout(limit, self.dialer.dial((*address, port).into())).await {
+                Ok(Ok(connection)) => return Ok(connection),
+                Ok(Err(error)) if is_exhausted(&error) => return Err(PostError::Exhausted),
+                Ok(Err(_)) | Err(_) => {}
+            }
+        }
+        Err(PostError::Unreachable)
     }
 }
 
-/// Connects to the first address that accepts, trying at most [`MAX_ADDRESSES`] in order.
-async fn connect_to_one(addresses: &[IpAddr], port: u16) -> Result<TcpStream, PostError> {
-    let mut left = addresses.len().min(MAX_ADDRESSES);
-    for address in addresses.iter().take(MAX_ADDRESSES) {
-        left -= 1;
-        let limit = if left == 0 { Duration::MAX } else { NEXT_ADDRESS_AFTER };
-        if let Ok(Ok(stream)) = timeout(limit, TcpStream::connect((*address, port))).await {
-            return Ok(stream);
-        }
-    }
-    Err(PostError::Unreachable)
+/// Returns whether a call failed because the process or the machine has no file descriptors, memory or ports left.
+fn is_exhausted(error: &io::Error) -> bool {
+    let lacks = [libc::EMFILE, libc::ENFILE, libc::ENOMEM, libc::ENOBUFS, libc::EADDRNOTAVAIL];
+    error.raw_os_error().is_some_and(|code| lacks.contains(&code))
 }

@@ -23,6 +23,9 @@ pub enum PostError {
     /// Every address refused the connection or is unreachable.
     #[error("cannot connect")]
     Unreachable,
+    /// The instance has no file descriptor or no memory for a connection. That says nothing about the receiver.
+    #[error("this instance cannot open a connection")]
+    Exhausted,
     /// There is no TLS connection.
     #[error("TLS: {0}")]
     Tls(TlsFailure),

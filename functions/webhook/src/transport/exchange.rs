@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::io::AsyncWriteExt;
+use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
 use super::connect::Connection;
@@ -23,16 +24,28 @@ const MAX_EXCERPT_BYTES: usize = 1_024;
 /// When a request began to be written, once it did. What comes before is the way to the receiver: look-up, connection, handshake. It
 /// says nothing about the receiver itself. Clones share the note.
 #[derive(Clone, Debug, Default)]
-pub struct Written(Arc<Mutex<Option<Instant>>>);
+pub struct Written(Arc<Note>);
+
+#[derive(Debug, Default)]
+struct Note {
+    at: Mutex<Option<Instant>>,
+    changed: Notify,
+}
 
 impl Written {
     /// Returns when the request began to be written, if it did.
     pub fn at(&self) -> Option<Instant> {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.0.at.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until the note has changed since the last time that this was awaited.
+    pub async fn changed(&self) {
+        self.0.changed.notified().await;
     }
 
     pub(super) fn set(&self, at: Option<Instant>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = at;
+        *self.0.at.lock().unwrap_or_else(PoisonError::into_inner) = at;
+        self.0.changed.notify_one();
     }
 }
 

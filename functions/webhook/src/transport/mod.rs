@@ -18,7 +18,7 @@ use tokio::time::{Instant, timeout};
 use webhooks::guard::{EndpointUrl, Policy};
 
 use connect::Connector;
-pub use connect::Reach;
+pub use connect::{Connection, Dial, Reach};
 pub use error::{PostError, TlsFailure};
 pub use exchange::Written;
 use exchange::{Answer, exchange};

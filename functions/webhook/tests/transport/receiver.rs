@@ -185,5 +185,5 @@ impl Resolve for ScriptedResolver {
 
 /// Allows loopback, resolves names with this resolver and trusts no certificate.
 pub(crate) fn reach(resolver: Arc<dyn Resolve>) -> Reach {
-    Reach { policy: Policy::with_loopback(), resolver, roots: Arc::new(RootCertStore::empty()) }
+    Reach { policy: Policy::with_loopback(), resolver, roots: Arc::new(RootCertStore::empty()), ..Reach::public() }
 }

@@ -6,10 +6,12 @@ use std::fmt;
 use std::future::{Ready, ready};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::ops::RangeInclusive;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use aws_sdk_dynamodb::config::interceptors::BeforeSerializationInterceptorContextMut;
 use aws_sdk_dynamodb::config::retry::RetryPartition;
@@ -24,6 +26,7 @@ use hyper_util::rt::TokioIo;
 use tokio::io::DuplexStream;
 use tower_service::Service;
 
+use super::faults::FaultInjector;
 use super::limits::Limiter;
 use super::services::Services;
 use crate::environment::Variables;
@@ -65,6 +68,16 @@ impl InMemoryAws {
     /// The limits of DynamoDB and S3. At first there are none.
     pub fn limits(&self) -> &Arc<Limiter> {
         &self.0.limiter
+    }
+
+    /// What goes wrong between clients and AWS. At first nothing does.
+    pub fn faults(&self) -> &FaultInjector {
+        &self.0.faults
+    }
+
+    /// Lets each write reach the indexes of its table after a time of its own within `lag`, from now on.
+    pub fn delay_indexes(&self, lag: RangeInclusive<Duration>, seed: u64) -> Result<(), String> {
+        self.0.dynamodb.delay_indexes(lag, seed)
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod control;
 mod dynamodb;
+mod faults;
 mod in_memory;
 mod journal;
 pub mod limits;
@@ -22,6 +23,7 @@ use std::time::Duration;
 use dynoxide::Database;
 
 pub use dynamodb::Recovery;
+pub use faults::{FaultInjector, Faults};
 pub use in_memory::InMemoryAws;
 pub use relay::Relay;
 

@@ -32,10 +32,11 @@ use rustack_sqs_model::output::SendMessageBatchOutput;
 use rustack_sqs_model::types::{SendMessageBatchRequestEntry, SendMessageBatchResultEntry};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
+use super::faults::FaultInjector;
 use super::journal::{Journal, queue_name};
 
 const GROUP_FIELD: &str = "MessageGroupId";
@@ -49,6 +50,7 @@ pub(super) struct Queues {
     sqs: Arc<RustackSqs>,
     handler: Arc<RustackSqsHandler>,
     waiting: Arc<Waiting>,
+    faults: Arc<FaultInjector>,
     /// What is kept. Who sends holds it until the message is in the journal, so no message ends before.
     journal: Option<Arc<tokio::sync::Mutex<Journal>>>,
 }
@@ -57,17 +59,20 @@ type ResponseFuture = Pin<Box<dyn Future<Output = Result<Response<SqsResponseBod
 
 impl Queues {
     /// Keeps the messages in the folder `data` if there is one.
-    pub(super) fn open(sqs: RustackSqs, data: Option<&Path>) -> io::Result<Self> {
+    pub(super) fn open(sqs: RustackSqs, data: Option<&Path>, faults: Arc<FaultInjector>) -> io::Result<Self> {
         let sqs = Arc::new(sqs);
         let journal = data.map(Journal::open).transpose()?;
         let journal = journal.map(|journal| Arc::new(tokio::sync::Mutex::new(journal)));
         let handler = Arc::new(RustackSqsHandler::new(Arc::clone(&sqs)));
-        Ok(Self { handler, sqs, waiting: Arc::default(), journal })
+        Ok(Self { handler, sqs, waiting: Arc::default(), faults, journal })
     }
 
     /// Sends one message or a batch.
     fn send(&self, operation: SqsOperation, body: Bytes) -> ResponseFuture {
-        let request = without_groups(&body);
+        let mut request = without_groups(&body);
+        if let Some(request) = &mut request {
+            self.send_again(request);
+        }
         if let Some(Ok(batch)) = request.as_ref().map(SendMessageBatchInput::deserialize)
             && can_hold(&batch)
         {
@@ -96,6 +101,17 @@ impl Queues {
             }
             response(&sent)
         })
+    }
+
+    /// Lets messages of a request come late, or once more.
+    fn send_again(&self, request: &mut Value) {
+        let queue_url = request["QueueUrl"].as_str().unwrap_or_default().to_owned();
+        for (body, delay_seconds) in self.faults.of_messages(request) {
+            let message = json!({ "QueueUrl": queue_url, "MessageBody": body, "DelaySeconds": delay_seconds });
+            if let Ok(message) = serde_json::from_value(message) {
+                self.send_when_due(message, None);
+            }
+        }
     }
 
     /// Holds the messages of a batch until they are due. The batch must be one that [`can_hold`] approves of.

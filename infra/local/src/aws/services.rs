@@ -23,6 +23,7 @@ use rustack_sqs_http::service::{SqsHttpConfig, SqsHttpService};
 
 use super::control;
 use super::dynamodb::DynamoDb;
+use super::faults::{Fate, FaultInjector};
 use super::limits::Limiter;
 use super::queues::Queues;
 use super::s3::Buckets;
@@ -34,6 +35,7 @@ use crate::switches::{Invocations, Switches};
 pub(super) struct Services {
     pub(super) dynamodb: Arc<DynamoDb>,
     pub(super) limiter: Arc<Limiter>,
+    pub(super) faults: Arc<FaultInjector>,
     pub(super) switches: Switches,
     pub(super) invocations: Invocations,
     queues: SqsHttpService<Queues>,
@@ -45,9 +47,9 @@ impl Services {
     /// Creates the services. The URLs of queues point to `address`. Objects and messages are kept in the folder
     /// `data`; secrets are in memory.
     pub(super) async fn open(address: SocketAddr, database: Database, data: Option<&Path>) -> io::Result<Self> {
-        let limiter = Arc::new(Limiter::default());
+        let (limiter, faults) = (Arc::new(Limiter::default()), Arc::new(FaultInjector::default()));
         let config = SqsConfig { host: address.ip().to_string(), port: address.port(), ..SqsConfig::default() };
-        let queues = Queues::open(RustackSqs::new(config), data)?;
+        let queues = Queues::open(RustackSqs::new(config), data, Arc::clone(&faults))?;
         let secrets = RustackSecretsManager::new(SecretsManagerConfig::default());
         let secrets = RustackSecretsManagerHandler::new(Arc::new(secrets));
         Ok(Self {
@@ -58,11 +60,21 @@ impl Services {
             secrets: SecretsManagerHttpService::new(Arc::new(secrets), SecretsManagerHttpConfig::default()),
             buckets: Buckets::open(data, Arc::clone(&limiter)).await?,
             limiter,
+            faults,
         })
     }
 
     /// Answers one call. Every call to the AWS side comes here.
     pub(super) async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+        let fate = self.faults.fate(header(&request, "x-amz-target"));
+        let response = match fate {
+            Fate::Throttled | Fate::Failed => return fate.response(),
+            Fate::Answered | Fate::AnswerLost => self.own_answer(request).await,
+        };
+        if fate == Fate::AnswerLost { fate.response() } else { response }
+    }
+
+    async fn own_answer(&self, request: Request<Incoming>) -> Response<Body> {
         let target = header(&request, "x-amz-target");
         let (service, operation) = target.split_once('.').unwrap_or_default();
         let operation = operation.to_owned();

@@ -9,7 +9,7 @@ use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::QueueAttributeName;
 use common::aws::{Missing, Patience};
 use common::resources::{
-    COMPACT_PERIOD, COMPACT_TIMEOUT, INGEST_TIMEOUT, Queue, SWEEP_PERIOD, SWEEP_TIMEOUT, WEBHOOK_TIMEOUT,
+    Batching, COMPACT_PERIOD, COMPACT_TIMEOUT, INGEST_TIMEOUT, Queue, SWEEP_PERIOD, SWEEP_TIMEOUT, WEBHOOK_TIMEOUT,
 };
 use common::runtime::Worker;
 use common::store::explain;
@@ -72,7 +72,8 @@ impl Workers {
             (retry, Queue::WebhooksRetry, MAX_RETRY_LANE_INSTANCES),
             (slow, Queue::WebhooksSlow, MAX_SLOW_LANE_INSTANCES),
         ] {
-            let source = EventSource::open(caller.clone(), &lane, WEBHOOK_TIMEOUT).await?;
+            let batching = if queue == Queue::WebhooksSlow { Batching::DRAINS } else { Batching::AT_ONCE };
+            let source = EventSource::open(caller.clone(), &lane, WEBHOOK_TIMEOUT).await?.with_batching(batching);
             let source = source.switched_by(switch(Trigger::Queue(queue)));
             let sender = host.function("webhook", |service| webhook::worker(service, transport.clone(), retries));
             let sender = sender.map_err(missing)?;

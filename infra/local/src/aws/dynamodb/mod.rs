@@ -4,10 +4,12 @@
 //! Only what the project calls is limited: `BatchWriteItem`, `TransactGetItems` and `PartiQL` are not.
 
 mod flights;
+mod indexes;
 mod recovery;
 mod tables;
 mod writes;
 
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -26,6 +28,7 @@ use super::limits::{Access, Limiter, Reason, Refusal, Resource, Use};
 use crate::environment::{ACCOUNT_ID, REGION};
 use crate::server::{Body, plain};
 use flights::{Flights, Met, Transaction};
+use indexes::LateIndexes;
 use tables::{Answer, Tables, item};
 use writes::{RowKey, Write};
 
@@ -40,6 +43,7 @@ pub(super) struct DynamoDb {
     tables: Tables,
     limiter: Arc<Limiter>,
     pub(super) recovery: Recovery,
+    indexes: LateIndexes,
     flights: Flights,
     /// Held while a single write is applied and while a transaction begins, so that neither meets half of the other.
     applying: Mutex<()>,
@@ -52,6 +56,7 @@ impl DynamoDb {
             tables: Tables(database),
             limiter,
             recovery: Recovery::default(),
+            indexes: LateIndexes::default(),
             flights: Flights::default(),
             applying: Mutex::default(),
             delay_millis: AtomicU64::new(0),
@@ -61,6 +66,11 @@ impl DynamoDb {
     /// Delays every call from now on.
     pub(super) fn delay(&self, by: Duration) {
         self.delay_millis.store(u64::try_from(by.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// Lets each write reach the indexes after a time within `lag` from now on.
+    pub(super) fn delay_indexes(&self, lag: RangeInclusive<Duration>, seed: u64) -> Result<(), String> {
+        self.indexes.delay(&self.tables, lag, seed)
     }
 
     /// Answers one call, under the limits if there are any.
@@ -74,13 +84,13 @@ impl DynamoDb {
             sleep(Duration::from_millis(delay)).await;
         }
         if !self.limiter.is_on() {
-            return self.recovery.answer(&self.tables, &operation, &body).into_response();
+            return self.apply(&operation, &body).into_response();
         }
         // As with AWS, a call that has arrived goes on even if its client does not wait for the answer.
         let answering = tokio::spawn(async move {
             match serde_json::from_slice(&body) {
                 Ok(request) => self.limited(&operation, request).await,
-                Err(_) => self.recovery.answer(&self.tables, &operation, &body),
+                Err(_) => self.apply(&operation, &body),
             }
         });
         match answering.await {
@@ -110,7 +120,12 @@ impl DynamoDb {
 
     /// Answers a call that was admitted.
     fn send(&self, operation: &str, request: &Value) -> Answer {
-        self.recovery.answer(&self.tables, operation, request.to_string().as_bytes())
+        self.apply(operation, request.to_string().as_bytes())
+    }
+
+    fn apply(&self, operation: &str, body: &[u8]) -> Answer {
+        let answer = || self.recovery.answer(&self.tables, operation, body);
+        self.indexes.answer(&self.tables, operation, body, answer)
     }
 
     /// Reads if the partition admits it. What the read costs is known only once it was made, so an answer may be thrown

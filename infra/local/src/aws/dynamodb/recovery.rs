@@ -71,7 +71,7 @@ struct Origin {
 
 /// A table's definition and its rows. Settings such as its tags are not part of it.
 #[derive(Clone)]
-struct Copied {
+pub(super) struct Copied {
     definition: Value,
     rows: HashMap<RowKey, Item>,
 }
@@ -320,7 +320,7 @@ fn undo(rows: &mut HashMap<RowKey, Item>, key: &RowKey, old: Option<&Item>) {
 
 impl Copied {
     /// Copies a table as it is.
-    fn from_table(tables: &Tables, name: &str) -> Result<Self, String> {
+    pub(super) fn from_table(tables: &Tables, name: &str) -> Result<Self, String> {
         let metadata = tables.0.get_table_metadata(name).map_err(|error| error.to_string())?;
         let (metadata, schema) = metadata.zip(tables.schema(name)).ok_or_else(|| format!("no table {name}"))?;
         let parsed = |json: &str| serde_json::from_str::<Value>(json).map_err(|error| error.to_string());
@@ -349,7 +349,7 @@ impl Copied {
     }
 
     /// Makes a table of it.
-    fn into_table(mut self, tables: &Tables, name: &str) -> Result<(), String> {
+    pub(super) fn into_table(mut self, tables: &Tables, name: &str) -> Result<(), String> {
         self.definition["TableName"] = json!(name);
         let made = tables.answer("CreateTable", self.definition.to_string().as_bytes());
         if !made.status.is_success() {

@@ -19,8 +19,8 @@ pub(super) struct RowKey {
 
 /// A write of one item, alone or in a transaction.
 pub(super) struct Write {
-    table: String,
-    key: Item,
+    pub(super) table: String,
+    pub(super) key: Item,
     schema: Schema,
     effect: Effect,
     /// By how much it costs more than a single write.
