@@ -1,7 +1,7 @@
-//! Makes one attempt: claims it, signs the body and sends it.
+//! Makes one attempt that is claimed: signs the body, sends it, and has the answer recorded.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError};
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use common::rotation::Secrets;
@@ -13,7 +13,8 @@ use http::HeaderMap;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, InvalidHeaderValue, USER_AGENT};
 use tokio::time::{Instant, sleep_until};
 use webhooks::delivery::{
-    Attempt, Delivery, Dispatch, MAX_CLAIMS, StepRefusal, Token, Transition, claim, claim_watched, overdue_at, refusal,
+    Attempt, Carried, Delivery, Dispatch, MAX_CLAIMS, StepRefusal, Token, Transition, claim, claim_watched, overdue_at,
+    refusal, release,
 };
 use webhooks::endpoint::WebhookEndpoint;
 use webhooks::promptness::{CONNECT_FOR, SLOW_AFTER};
@@ -21,66 +22,68 @@ use webhooks::secrets::{EndpointSecret, KeyringAccessError, SealError, service_s
 use webhooks::store::{Put, StepOutcome};
 
 use crate::Webhook;
-use crate::received::{DispatchOutcome, Received};
-use crate::transport::{Posted, Written};
-
-/// An attempt that this function makes, because it has the lease.
-pub(crate) struct Claimed<'a> {
-    pub(crate) dispatch: Dispatch,
-    pub(crate) delivery: Box<Delivery>,
-    pub(crate) endpoint: &'a WebhookEndpoint,
-    pub(crate) lease: Token,
-    /// Whether a run of the drain makes the attempt, and still has the drain. It looks by itself when the next one is due.
-    pub(crate) has_drain: Arc<AtomicBool>,
-}
+use crate::outcome::{DispatchOutcome, is_transient};
+use crate::record::{Claimed, Recorded};
+use crate::transport::{PostError, Posted, Written};
 
 /// What became of an attempt.
-pub(crate) struct Made {
+pub(crate) struct AttemptResult {
     pub(crate) outcome: DispatchOutcome,
+    /// From when on a drain makes the next attempt, if there is one.
+    pub(crate) wake_at: Option<Timestamp>,
     /// Whether the receiver was not slow, if something was sent.
     pub(crate) is_prompt: Option<bool>,
 }
 
+impl From<DispatchOutcome> for AttemptResult {
+    fn from(outcome: DispatchOutcome) -> Self {
+        Self { outcome, wake_at: None, is_prompt: None }
+    }
+}
+
 /// A claim of an attempt that a message calls for.
-enum Claim {
+pub(crate) enum Claim {
     /// This function makes the attempt.
-    Ours(Box<Delivery>),
+    Made(Box<Delivery>),
     /// Somebody else makes it, until this time at the latest.
     Leased(Timestamp),
     Void,
 }
 
 impl Webhook {
-    /// Makes the attempt that a message calls for, unless the delivery has moved on.
-    pub(crate) async fn attempt(
-        &self,
-        message: &Received,
-        endpoint: &WebhookEndpoint,
-    ) -> Result<DispatchOutcome, StoreError> {
-        // Before the claim: without a signature there is no attempt.
-        let secrets = self.secrets(endpoint).await?;
-        let (lease, now) = (Token::random(), self.clock.now());
-        let delivery = match self.claim(message, lease, now).await? {
-            Claim::Ours(delivery) => delivery,
-            Claim::Leased(until) => return Ok(self.wait_for(message, until).await),
-            Claim::Void => return Ok(DispatchOutcome::Void),
-        };
-        let claimed = Claimed { dispatch: message.dispatch, delivery, endpoint, lease, has_drain: Arc::default() };
-        Ok(self.make(&claimed, &secrets).await?.outcome)
-    }
-
-    /// Makes an attempt, and records it.
+    /// Makes an attempt, and records it. What the instance lacks for it is no failure of the receiver: the claim is taken
+    /// back.
     pub(crate) async fn make(
         &self,
         claimed: &Claimed<'_>,
         secrets: &Secrets<EndpointSecret>,
-    ) -> Result<Made, StoreError> {
-        if claimed.delivery.progress.claims > MAX_CLAIMS {
-            let outcome = self.record(claimed, Attempt::lost(self.clock.now())).await?;
-            return Ok(Made { outcome, is_prompt: None });
+    ) -> Result<AttemptResult, StoreError> {
+        let progress = &claimed.delivery.progress;
+        if progress.claims > MAX_CLAIMS {
+            let Recorded { outcome, wake_at } = self.record(claimed, Attempt::lost(self.clock.now())).await?;
+            return Ok(AttemptResult { outcome, wake_at, is_prompt: None });
         }
-        let (attempt, is_prompt) = self.send(claimed, secrets).await?;
-        Ok(Made { outcome: self.record(claimed, attempt).await?, is_prompt: Some(is_prompt) })
+        match self.send(claimed, secrets).await {
+            Ok((attempt, is_prompt)) => {
+                let Recorded { outcome, wake_at } = self.record(claimed, attempt).await?;
+                Ok(AttemptResult { outcome, wake_at, is_prompt: Some(is_prompt) })
+            }
+            Err(error) => {
+                if is_transient(&error) {
+                    self.release(claimed).await;
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Takes a claim back. If that fails, its lease ends by itself.
+    pub(crate) async fn release(&self, claimed: &Claimed<'_>) {
+        let Claimed { dispatch, delivery, endpoint, lease, .. } = claimed;
+        let step = release(&delivery.progress, *lease);
+        if let Err(error) = self.store.settle(dispatch.delivery_id, endpoint.id, &step).await {
+            tracing::warn!(delivery_id = %dispatch.delivery_id, %error, "cannot take a claim back");
+        }
     }
 
     /// Returns the opened secrets of an endpoint.
@@ -102,19 +105,25 @@ impl Webhook {
     }
 
     /// Claims an attempt. If the message carries the delivery, one write stores the delivery as claimed.
-    async fn claim(&self, message: &Received, lease: Token, now: Timestamp) -> Result<Claim, StoreError> {
-        let Some(carried) = &message.carried else {
-            return self.claim_stored(&message.dispatch, &claim(&message.dispatch, lease, now), lease, now).await;
+    pub(crate) async fn claim(
+        &self,
+        dispatch: &Dispatch,
+        carried: Option<&Carried>,
+        lease: Token,
+        now: Timestamp,
+    ) -> Result<Claim, StoreError> {
+        let Some(carried) = carried else {
+            return self.claim_stored(dispatch, &claim(dispatch, lease, now), lease, now).await;
         };
         let delivery = carried.claimed(lease, now);
         match self.store.put_delivery(&delivery).await? {
-            Put::New => Ok(Claim::Ours(Box::new(delivery))),
-            Put::Present(found) if found.progress.lease.is_some_and(|held| held.id == lease) => Ok(Claim::Ours(found)),
+            Put::New => Ok(Claim::Made(Box::new(delivery))),
+            Put::Present(found) if found.progress.lease.is_some_and(|held| held.id == lease) => Ok(Claim::Made(found)),
             Put::Present(_) => {
                 let wake_at = overdue_at(self.schedule, now);
                 self.store.call_drain_by(carried.account_id, wake_at, now).await?;
-                let step = claim_watched(&message.dispatch, lease, self.schedule, now);
-                self.claim_stored(&message.dispatch, &step, lease, now).await
+                let step = claim_watched(dispatch, lease, self.schedule, now);
+                self.claim_stored(dispatch, &step, lease, now).await
             }
         }
     }
@@ -127,13 +136,13 @@ impl Webhook {
         now: Timestamp,
     ) -> Result<Claim, StoreError> {
         Ok(match self.store.step(dispatch.delivery_id, dispatch.endpoint_id, step).await? {
-            StepOutcome::Changed(delivery) => Claim::Ours(delivery),
+            StepOutcome::Changed(delivery) => Claim::Made(delivery),
             StepOutcome::Refused(found) => {
                 let progress = found.as_ref().map(|found| &found.progress);
                 match (refusal(progress, dispatch, lease, now), found) {
-                    (StepRefusal::Ours, Some(delivery)) => Claim::Ours(delivery),
+                    (StepRefusal::AlreadyClaimedByUs, Some(delivery)) => Claim::Made(delivery),
                     (StepRefusal::Leased(until), _) => Claim::Leased(until),
-                    (StepRefusal::Ours, None) | (StepRefusal::Void, _) => Claim::Void,
+                    (StepRefusal::AlreadyClaimedByUs, None) | (StepRefusal::Void, _) => Claim::Void,
                 }
             }
         })
@@ -159,20 +168,23 @@ impl Webhook {
         let (begun, mut lags, mut marks) = (Instant::now(), 0, FuturesUnordered::new());
         let posted = loop {
             tokio::select! {
+                // What has come in time is not late, however late this looks.
+                biased;
                 posted = &mut post => break posted,
+                Some(()) = marks.next() => {}
+                () = written.changed() => {}
                 () = sleep_until(next_lag(begun, &written, lags)) => {
-                    if next_lag(begun, &written, lags) > Instant::now() {
-                        continue;
-                    }
                     lags += 1;
                     if self.promptness.lagged(endpoint.id) && endpoint.is_prompt && marks.is_empty() {
                         marks.push(self.mark_slow(endpoint));
                     }
                 }
-                Some(()) = marks.next() => {}
             }
         };
         while marks.next().await.is_some() {}
+        if posted.outcome == Err(PostError::Exhausted) {
+            return Err(StoreError::Unavailable(PostError::Exhausted.to_string()));
+        }
         if lags == 0 {
             self.promptness.answered(endpoint.id);
         }

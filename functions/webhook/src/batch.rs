@@ -14,11 +14,12 @@ use futures_util::future::{BoxFuture, join_all};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt, stream};
 use webhooks::QueueMessage;
-use webhooks::delivery::{Carried, Delivery, Dispatch};
+use webhooks::delivery::{Carried, Dispatch};
 use webhooks::endpoint::{Endpoints, WebhookEndpoint};
 
 use crate::Webhook;
-use crate::received::{DispatchOutcome, Received, is_repeated, log};
+use crate::messages::{Received, is_repeated};
+use crate::outcome::{DispatchOutcome, log};
 
 /// How many attempts to one endpoint run at the same time. The others wait until one of these ends, which is soon if
 /// the receiver is fast.
@@ -125,7 +126,7 @@ impl Webhook {
         }
         let of_endpoints =
             messages.into_iter().map(|(id, messages)| self.handle_endpoint(endpoints.get(&id), messages));
-        let of_accounts = off.into_iter().map(|(account, messages)| self.hold_all(account, messages).boxed());
+        let of_accounts = off.into_values().map(|messages| self.hold_all(messages).boxed());
         // What panics here is not handled, and the rest is.
         let walled = of_endpoints.chain(of_accounts).map(within_wall);
         join_all(walled).await.into_iter().flatten().flatten().collect()
@@ -176,6 +177,7 @@ impl Webhook {
         let mut outcomes = self.wait(endpoint, to_wait).await;
         loop {
             tokio::select! {
+                biased;
                 Some(done) = under_way.next() => {
                     outcomes.extend(done);
                     under_way.extend(waiting.next().map(|message| self.attempt_one(message, endpoint)));
@@ -203,36 +205,6 @@ impl Webhook {
             let done = within_wall(attempt.boxed()).await;
             vec![(message.number, done.unwrap_or_else(DispatchOutcome::panicked))]
         })
-    }
-
-    /// Holds deliveries of an account. Each message comes with its endpoint, which is off. New deliveries are stored
-    /// together, because transactions of their own would be in each other's way: each reads the account's row.
-    async fn hold_all(
-        &self,
-        account: UserId,
-        messages: Vec<(Received, &WebhookEndpoint)>,
-    ) -> Vec<(usize, DispatchOutcome)> {
-        let now = self.clock.now();
-        let new = messages.iter().filter_map(|(message, endpoint)| {
-            let carried = message.carried.as_ref()?;
-            Some((carried.held(now), *endpoint))
-        });
-        let new: Vec<(Delivery, &WebhookEndpoint)> = new.collect();
-        let are_new = new.len() > 1 && new.len() == messages.len();
-        let held = if are_new { self.store.hold_all_new(account, &new).await } else { Ok(false) };
-        let mut outcomes = Vec::with_capacity(messages.len());
-        for (message, endpoint) in &messages {
-            let done = match &held {
-                Ok(true) => Ok(DispatchOutcome::Held),
-                Err(error @ (StoreError::Conflict | StoreError::Throttled | StoreError::Unavailable(_))) => {
-                    Err(error.clone())
-                }
-                // Some are stored already, or an endpoint has changed.
-                Ok(false) | Err(_) => self.hold(message, endpoint).await,
-            };
-            outcomes.push((message.number, self.or_later(message, done).await));
-        }
-        outcomes
     }
 
     /// Sends a copy of each message that met a defect to the dead-letter queue. If it is not certain that a copy was

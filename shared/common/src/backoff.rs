@@ -16,10 +16,10 @@ pub fn pause(attempt: u32) -> Duration {
     full_jitter(FIRST_CEILING * (1_u32 << attempt.min(MAX_DOUBLINGS)))
 }
 
-/// Returns a random pause below a ceiling of at most an hour, or the ceiling if the system has no randomness.
+/// Returns a random pause below a ceiling of at most an hour.
 pub fn full_jitter(ceiling: Duration) -> Duration {
     let micros = u32::try_from(ceiling.as_micros()).unwrap_or(u32::MAX);
-    Duration::from_micros(random_below(micros).unwrap_or(micros).into())
+    Duration::from_micros(fastrand::u32(0..micros.max(1)).into())
 }
 
 /// Returns a random pause: at least half of `longest`, which is at most an hour, and at most all of it.
@@ -29,13 +29,7 @@ pub fn equal_jitter(longest: Duration) -> Duration {
 
 /// Returns a random number of seconds: at least half of `longest` and at most all of it.
 pub fn equal_jitter_seconds(longest: u32) -> u32 {
-    longest - random_below(longest / 2 + 1).unwrap_or_default()
-}
-
-/// Returns a random number below `bound`. It prefers small numbers by less than one part in `u32::MAX / bound`, which
-/// does not matter to a pause.
-fn random_below(bound: u32) -> Option<u32> {
-    getrandom::u32().ok()?.checked_rem(bound)
+    longest - fastrand::u32(0..=longest / 2)
 }
 
 #[cfg(test)]

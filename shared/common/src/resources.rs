@@ -142,6 +142,9 @@ pub const MAX_RECEIVES: u32 = 1_000;
 impl Batching {
     /// The default: what one call to SQS returns, handed over at once.
     pub const AT_ONCE: Self = Self { messages: 10, window: Duration::ZERO };
+    /// Calls of drains. Each drain may have a hundred attempts under way, and each attempt takes one of the 1,024 file
+    /// descriptors of an instance.
+    pub const DRAINS: Self = Self { messages: 5, window: Duration::ZERO };
     /// The largest batches that `ingest` may be given. One `BatchGetItem` reads the endpoints of a hundred accounts, and
     /// one transaction takes almost as many changes.
     pub const LARGEST: Self = Self { messages: 100, window: Duration::from_secs(5) };
@@ -219,12 +222,14 @@ impl Queue {
         }
     }
 
-    /// The visibility time-out, in seconds. For a queue that triggers a function it is six times the function's
-    /// time-out and the longest time for which a batch is collected, as Lambda's documentation advises.
+    /// The visibility time-out, in seconds. For the feed it is six times the function's time-out and the longest time for
+    /// which a batch is collected, as Lambda's documentation advises, for the sake of functions that are throttled. A
+    /// delivery that comes twice meanwhile does no harm, and after a crash it must not wait for longer than its lease
+    /// lasts.
     pub const fn visibility_seconds(self) -> u64 {
         match self {
             Self::Feed => 6 * INGEST_TIMEOUT.as_secs() + Batching::LARGEST.window.as_secs(),
-            Self::WebhooksFirst | Self::WebhooksRetry | Self::WebhooksSlow => 6 * WEBHOOK_TIMEOUT.as_secs(),
+            Self::WebhooksFirst | Self::WebhooksRetry | Self::WebhooksSlow => 80,
             // The default of SQS.
             Self::FeedDead | Self::WebhooksDead | Self::Notices => 30,
         }

@@ -11,11 +11,12 @@
 use std::time::Duration;
 
 use common::ids::{EndpointId, UserId};
+use common::resources::SWEEP_PERIOD;
 use common::store::StoreError;
 use common::timestamp::Timestamp;
 
 use crate::delivery::Token;
-use crate::queues::{DrainCall, Queues};
+use crate::queues::{DrainCall, Queues, Unsent};
 use crate::schedule::Schedule;
 use crate::store::{WakeUp, WebhookStore};
 
@@ -24,24 +25,31 @@ pub const IN_FLIGHT: usize = 10;
 /// For how long a run begins attempts. The last of them may take ten seconds more, and the run must end before the
 /// function's time-out of 25 seconds.
 pub const BEGIN_FOR: Duration = Duration::from_secs(12);
-/// How often a run looks whether more deliveries wait.
+/// How often a run looks whether the drain was called again.
 pub const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// How often a run looks into the index after a call, because the index may lag.
-pub const LOOKS: u32 = 3;
-/// How long a run waits before it looks into the index again if it has nothing else to do.
-pub const PAUSE: Duration = Duration::from_millis(250);
+/// How many milliseconds a run waits before it looks again for what waits, after each look that found nothing new: the
+/// index may lag. After the last of them it ends.
+pub const PAUSES_MILLIS: [u64; 3] = [250, 500, 1_000];
+/// How long a run begins nothing after a call that failed.
+pub const PAUSE_AFTER_ERROR: Duration = Duration::from_secs(1);
 /// How often it is measured which endpoints are full, in seconds.
 pub const MEASURE_EVERY_SECONDS: u32 = 5 * 60;
 /// An endpoint counts as prompt after this many prompt answers in a row, even if more of it still waits.
 const PROVEN_AT: usize = 50;
-/// For how long after a call a drain does not go to sleep for longer than [`NAP_SECONDS`], in seconds. Whoever parks a
-/// retry calls first, and records it within the function's time-out of 25 seconds. The index may lag. Clocks may differ
-/// by a minute.
-pub const GRACE_SECONDS: u32 = 2 * 60;
-/// How long a drain sleeps if something may be waiting that it does not see yet, in seconds.
-pub const NAP_SECONDS: u32 = 60;
-/// A drain whose message has not come out of its queue after this many seconds is called again.
-pub const LOST_SECONDS: u32 = 5 * 60;
+/// How long a drain sleeps after a call, in seconds. Each sleep in which it is not called is followed by one that is four
+/// times as long, up to [`MAX_SLEEP_SECONDS`]: so what the index shows late is found.
+pub const MIN_SLEEP_SECONDS: u32 = 60;
+/// The longest that the drain of an account with endpoints sleeps: six hours.
+pub const MAX_SLEEP_SECONDS: u32 = 6 * 60 * 60;
+/// For how long after a call the drain goes on to end the deliveries of a removed endpoint, in seconds: somebody may have
+/// read the endpoint before it was removed, and the index may lag.
+pub const REMOVED_FOR_SECONDS: u32 = 60 * 60;
+/// A drain of which nothing was heard for this many seconds is called again, because its message was lost or its run has
+/// died. A run takes less than the function's time-out of 25 seconds.
+pub const LOST_SECONDS: u32 = 30;
+/// A drain that a sweep has called is called again after this many seconds if that has come to nothing. The next sweep,
+/// which calls a period early, leaves it alone.
+pub const RECALL_SECONDS: u32 = SWEEP_PERIOD.as_secs() as u32 + 1;
 /// An endpoint is full if this many of its first attempts wait, or if the oldest has waited for [`FULL_AFTER_SECONDS`].
 /// New deliveries of a full endpoint are held.
 pub const FULL_AT: u64 = 100_000;
@@ -109,13 +117,24 @@ pub struct Drain {
     pub called_at: Timestamp,
     /// Removed endpoints whose deliveries are still to be ended.
     pub removed: Vec<EndpointId>,
+    /// When it was measured last which endpoints are full.
+    pub measured_at: Timestamp,
 }
 
 impl Drain {
-    /// Returns whether a run that finds nothing can trust that there is nothing.
-    pub fn is_settled(&self, now: Timestamp, grace_seconds: u32) -> bool {
-        self.called_at.plus_millis(i64::from(grace_seconds) * 1_000) < now
+    /// Returns whether it was not called for this many seconds.
+    pub fn is_uncalled_for(&self, seconds: u32, now: Timestamp) -> bool {
+        self.called_at.plus_millis(i64::from(seconds) * 1_000) < now
     }
+}
+
+/// Returns when a drain that sleeps from now on wakes, if nothing is due before: in three times the time since it was
+/// called last.
+pub fn wakes_at(called_at: Timestamp, schedule: Schedule, now: Timestamp) -> Timestamp {
+    let uncalled_for = now.millis().saturating_sub(called_at.millis());
+    let [least, most] =
+        [MIN_SLEEP_SECONDS, MAX_SLEEP_SECONDS].map(|seconds| i64::from(schedule.scaled(seconds)) * 1_000);
+    now.plus_millis(uncalled_for.saturating_mul(3).clamp(least, most))
 }
 
 /// Calls the drains of accounts: first the row, then the queue. If the message cannot be sent, `sweep` sends it.
@@ -141,12 +160,14 @@ impl Drains {
         Ok(())
     }
 
-    /// Calls a drain whose wake-up comes, for when it is to run. Its wake-up moves first. If the message is lost, or the
-    /// caller dies, the drain is called again then. Returns whether it was asleep, or `None` if its wake-up was moved
-    /// before.
+    /// Calls a drain whose wake-up comes, for when it is to run. A drain that is awake is called only once it is lost. Its
+    /// wake-up moves first. If the message is lost, or the caller dies, the drain is called again then. Returns whether it
+    /// was asleep, or `None` if its wake-up was moved before.
     pub async fn wake(&self, account_id: UserId, seen: &WakeUp, now: Timestamp) -> Result<Option<bool>, StoreError> {
         let at = seen.time().map_or(now, |at| at.max(now));
-        let Some((token, is_asleep)) = self.store.wake_drain(account_id, seen, self.lost_at(at)).await? else {
+        let again_at = self.schedule.after(at, RECALL_SECONDS);
+        let woken = self.store.wake_drain(account_id, seen, at > now, again_at).await?;
+        let Some((token, is_asleep)) = woken else {
             return Ok(None);
         };
         let delay = (at.millis() - now.millis()).unsigned_abs().div_ceil(1_000);
@@ -161,6 +182,11 @@ impl Drains {
         for unsent in self.queues.call_drains(&[(call, 0)]).await.into_iter().filter_map(Result::err) {
             tracing::warn!(account_id = %call.account_id, error = %unsent, "cannot call the drain");
         }
+    }
+
+    /// Sends the message of a drain again, with a delay in seconds.
+    pub async fn postpone(&self, call: DrainCall, delay_seconds: u32) -> Result<(), Unsent> {
+        self.queues.call_drains(&[(call, delay_seconds)]).await.into_iter().collect()
     }
 
     /// Returns the retry times of the stack.

@@ -87,7 +87,8 @@ pub struct RecoveredNotice {
     pub failed_attempts: u32,
     /// The HTTP status of the acknowledgement.
     pub last_status: Option<u16>,
-    /// When the owner was warned.
+    /// The warning that is over, and when that was. It is sent before this notice.
+    pub failing_notice_id: NoticeId,
     pub failing_at: Timestamp,
     pub recovered_at: Timestamp,
 }
@@ -211,6 +212,7 @@ impl RecoveredNotice {
             delivery_id: delivery.id,
             failed_attempts: delivery.progress.failed_attempts,
             last_status: attempt.status,
+            failing_notice_id: notice_id(endpoint, "failing", warning.number),
             failing_at: warning.at,
             recovered_at: now,
         })
@@ -249,6 +251,12 @@ impl Notices {
     /// Sends a notice that has not been sent, then marks it as sent. After a crash between the two it is sent again.
     pub async fn send(&self, id: NoticeId) -> Result<(), StoreError> {
         let Some(notice) = self.store.unsent_notice(id).await? else { return Ok(()) };
+        if let EndpointNotice::Recovered(RecoveredNotice { failing_notice_id, .. }) = &notice
+            && let Some(failing) = self.store.unsent_notice(*failing_notice_id).await?
+        {
+            self.deliver(&failing).await?;
+            self.store.notice_sent(*failing_notice_id).await?;
+        }
         self.deliver(&notice).await?;
         self.store.notice_sent(id).await
     }

@@ -1,7 +1,7 @@
-//! Tells endpoints that respond promptly from those that do not, by the share of answers that take long.
+//! Tells endpoints that begin to respond slowly.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use common::ids::EndpointId;
@@ -11,45 +11,31 @@ use common::ids::EndpointId;
 pub const SLOW_AFTER: Duration = Duration::from_secs(1);
 /// An attempt whose request is not even written after this time is slow as well.
 pub const CONNECT_FOR: Duration = Duration::from_secs(3);
+/// An endpoint is slow after this many lags since its last prompt answer.
+const MAX_LAGS: u32 = 3;
 
-/// What a score is out of.
-const WHOLE: u32 = 1 << 20;
-/// Each answer has this share in the score.
-const WEIGHT: u32 = 10;
-/// An endpoint is slow if a fifth of its latest answers are.
-const MOST: u32 = WHOLE / 5;
-/// A score below this is forgotten.
-const LEAST: u32 = WHOLE / 1_000;
-
-/// What an instance has seen of its endpoints' latest answers. Each second that an attempt takes too long counts as one
-/// slow answer. So one answer in a hundred after 1.2 s does not make an endpoint slow. Three in a row do, and so does an
+/// How often each endpoint has lagged since its last prompt answer, as far as an instance has seen. Each second that an
+/// attempt takes too long is a lag. So one slow answer does not make an endpoint slow. Three in a row do, and so does an
 /// attempt that hangs for three seconds.
 #[derive(Debug, Default)]
 pub struct Promptness(Mutex<HashMap<EndpointId, u32>>);
 
 impl Promptness {
-    /// Notes a prompt answer.
+    /// Notes a prompt answer, or that an endpoint has proved prompt.
     pub fn answered(&self, endpoint: EndpointId) {
-        let mut scores = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(score) = scores.get_mut(&endpoint) {
-            *score -= *score / WEIGHT;
-            if *score < LEAST {
-                scores.remove(&endpoint);
-            }
-        }
+        self.lags().remove(&endpoint);
     }
 
     /// Notes that an attempt has taken a second too long. Returns whether the endpoint is slow.
     pub fn lagged(&self, endpoint: EndpointId) -> bool {
-        let mut scores = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let score = scores.entry(endpoint).or_default();
-        *score += (WHOLE - *score) / WEIGHT;
-        *score > MOST
+        let mut lags = self.lags();
+        let lags = lags.entry(endpoint).or_default();
+        *lags += 1;
+        *lags >= MAX_LAGS
     }
 
-    /// Forgets an endpoint that has proved prompt.
-    pub fn forget(&self, endpoint: EndpointId) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&endpoint);
+    fn lags(&self) -> MutexGuard<'_, HashMap<EndpointId, u32>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -58,25 +44,14 @@ mod tests {
     use super::*;
     use uuid::Uuid;
 
-    fn endpoint() -> EndpointId {
-        Uuid::from_u128(1).into()
-    }
-
     #[test]
-    fn one_slow_answer_in_a_hundred_does_not_make_an_endpoint_slow() {
-        let seen = Promptness::default();
+    fn three_lags_since_the_last_prompt_answer_make_an_endpoint_slow() {
+        let (seen, endpoint) = (Promptness::default(), Uuid::from_u128(1).into());
         for _ in 0..100 {
-            assert!(!seen.lagged(endpoint()));
-            (0..99).for_each(|_| seen.answered(endpoint()));
+            assert_eq!([(); 2].map(|()| seen.lagged(endpoint)), [false; 2]);
+            seen.answered(endpoint);
         }
-        assert!(seen.0.lock().unwrap().is_empty(), "nothing is kept of prompt endpoints");
-    }
-
-    #[test]
-    fn three_slow_answers_in_a_row_make_an_endpoint_slow() {
-        let seen = Promptness::default();
-        assert_eq!([(); 3].map(|()| seen.lagged(endpoint())), [false, false, true]);
-        seen.forget(endpoint());
-        assert!(!seen.lagged(endpoint()));
+        assert!(seen.lags().is_empty(), "nothing is kept of prompt endpoints");
+        assert_eq!([(); 3].map(|()| seen.lagged(endpoint)), [false, false, true]);
     }
 }

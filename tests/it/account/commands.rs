@@ -12,7 +12,7 @@ use common::timestamp::Timestamp;
 use serde_json::{Value, json};
 use tests::webhooks_cli::{OWNER, URL, text};
 use tests::{Fault, Proxy, delivery, uuid};
-use webhooks::delivery::{Delivery, LEASE_SECONDS, Status, Token, at_once, claim_due};
+use webhooks::delivery::{Delivery, LEASE_SECONDS, Status, Token, claim_due, due_now};
 use webhooks::delivery_id;
 
 use super::{Settings, event};
@@ -270,7 +270,7 @@ async fn a_removal_says_whether_more_is_to_end() {
     let [_, endpoint, delivery] = settings.belongings().await;
     let (store, now) = (settings.stack.webhooks().store, settings.stack.now());
     // An attempt is under way, so the delivery ends with it.
-    let claim = claim_due(at_once(), Token::random(), now);
+    let claim = claim_due(due_now(1), Token::random(), now);
     let id = text(&endpoint["endpoint_id"]).parse().unwrap();
     assert!(store.settle(text(&delivery["delivery_id"]).parse().unwrap(), id, &claim).await.unwrap());
     let removed = |ended: u32, unfinished: bool| json!({"id": endpoint["endpoint_id"], "ended_deliveries": ended, "unfinished": unfinished});

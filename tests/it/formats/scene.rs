@@ -21,7 +21,7 @@ use webhooks::delivery::{
 };
 use webhooks::endpoint::{DisabledReason, Switch, WebhookEndpoint};
 use webhooks::notice::{DisabledNotice, FailingNotice, RecoveredNotice};
-use webhooks::store::{Added, Certainty, DisableOutcome, Rest, WebhookStore};
+use webhooks::store::{Added, DisableOutcome, Hold, WebhookStore};
 use webhooks::{ATTEMPTS, Schedule, delivery_id};
 
 use super::dynamo::{scan, text};
@@ -203,7 +203,7 @@ async fn webhooks(stack: &Stack) {
     stack.fan_out(&[sale(1, user())]).await;
     stack.store_carried(delivery_id(uuid(1).into(), on.id)).await;
     let held = stack.carried(delivery_id(uuid(1).into(), off.id)).await.held(now);
-    assert_eq!(store.hold_new(&held, &off).await.unwrap(), DisableOutcome::Done);
+    assert_eq!(store.hold_all(user(), &[(Hold::New(held), &off)]).await.unwrap(), DisableOutcome::Done);
     stack.queue(Queue::WebhooksRetry).take(1).await;
     for delivery in [leased(&on), ended(&removed)] {
         store.put_delivery(&delivery).await.unwrap();
@@ -226,7 +226,7 @@ async fn drains(store: &WebhookStore, removed: EndpointId) {
     let (other, tokens) = (uuid(9).into(), [0xc6, 0xc7].map(|number| Token::from(uuid(number))));
     assert!(store.call_drain(other, tokens[0], later, now).await.unwrap());
     let run = store.begin_drain(other, tokens[0], tokens[1], now).await.unwrap().unwrap();
-    assert!(store.rest_drain(&run, Rest::Until(later), Certainty::Sure).await.unwrap());
+    assert!(store.rest_drain(&run, tokens[1], Some(later), now).await.unwrap());
 }
 
 /// One endpoint that is on, one that its owner switched off, one whose delivery fails, and one that is removed.

@@ -10,7 +10,7 @@ use futures_util::future::join_all;
 use serde_json::Value;
 use tests::{Answer, Fault, Proxy, TestQueue, hand, hand_to_die, message, patient, sale, stored_row, uuid};
 use webhooks::delivery::{Failure, Lane, Status};
-use webhooks::drain::{GRACE_SECONDS, IN_FLIGHT, LOST_SECONDS, NAP_SECONDS};
+use webhooks::drain::{IN_FLIGHT, RECALL_SECONDS};
 use webhooks::notice::EndpointNotice;
 
 use super::{DAY_SECONDS, OVERDUE_SECONDS, Scene};
@@ -64,8 +64,6 @@ async fn a_run_makes_ten_attempts_at_a_time_hands_on_the_rest_and_finds_that_the
     let scene = Scene::with(|_| Answer::Held(204)).await.unproven().await;
     let waiting = scene.waiting(1..26).await;
     scene.wait(DAY_SECONDS);
-    // A run measures at the beginning of every fifth minute.
-    scene.wait(300 - scene.stack.now().seconds() % 300);
     let (slow, told) = (scene.slow(), scene.stack.queue(Queue::Notices));
     let (sender, call) = (scene.stack.sender_sending(patient()), slow.take(1).await);
     let time_is_up = async {
@@ -134,7 +132,7 @@ async fn messages_that_find_their_receiver_busy_wait_for_the_drain() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_drain_that_dies_at_any_step_loses_and_repeats_nothing_that_was_recorded() {
-    const MOST_CALLS: usize = 14;
+    const MOST_CALLS: usize = 24;
     let scene = Scene::answering(204).await;
     let mut cuts = Vec::new();
     for user in 1..=MOST_CALLS as u128 {
@@ -159,7 +157,7 @@ async fn a_drain_that_dies_at_any_step_loses_and_repeats_nothing_that_was_record
     );
     // Sweeps call the drains once the leases have ended.
     for _ in 0..2 {
-        scene.wait(LOST_SECONDS.into());
+        scene.outlast_leases();
         scene.stack.sweep().await;
         let calls = slow.take(usize::try_from(slow.visible_count().await).unwrap()).await;
         join_all(calls.iter().map(|call| scene.handle(slice::from_ref(call)))).await;
@@ -269,13 +267,7 @@ async fn an_attempt_whose_message_is_lost_is_made_after_five_minutes() {
     scene.wait(AHEAD_SECONDS);
     scene.stack.drain(scene.user).await;
     assert_eq!(scene.standing(id).await, (Status::Delivered, 1));
-    // Once nothing waits, the drain rests for good.
-    scene.wait(DAY_SECONDS);
-    scene.sweep_and_drain().await;
-    let calls = slow.count().await;
-    scene.wait(DAY_SECONDS);
-    scene.stack.sweep().await;
-    assert_eq!((slow.count().await, scene.receiver.so_far().len()), (calls, 1));
+    assert_eq!(scene.receiver.so_far().len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -321,15 +313,13 @@ async fn a_drain_whose_call_is_lost_is_called_again() {
         _ = mortal.work(Value::Null) => panic!("the sweep should have died"),
         () = proxy.wait_until_stuck() => {}
     }
-    scene.wait(i64::from(LOST_SECONDS) - AHEAD_SECONDS - 1);
-    scene.stack.sweep().await;
     assert_eq!(slow.count().await, 0);
-    scene.wait(AHEAD_SECONDS + 1);
+    scene.wait(RECALL_SECONDS.into());
     scene.stack.sweep().await;
     // It waits for long in its queue. Its copies do not make it void.
     let early = slow.take(1).await;
     for _ in 0..3 {
-        scene.wait(LOST_SECONDS.into());
+        scene.wait(RECALL_SECONDS.into());
         scene.stack.sweep().await;
     }
     assert_eq!(slow.count().await, 3);
@@ -342,21 +332,18 @@ async fn a_drain_whose_call_is_lost_is_called_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_drain_naps_after_a_call_and_rests_once_it_can_be_sure() {
+async fn a_drain_that_is_not_called_sleeps_ever_longer_and_at_most_six_hours() {
     let scene = Scene::answering(204).await;
-    let (store, now, slow) = (scene.stack.webhooks().store, scene.stack.now(), scene.slow());
+    let (store, now) = (scene.stack.webhooks().store, scene.stack.now());
     store.call_drain_by(scene.user, now, now).await.unwrap();
-    scene.stack.drain(scene.user).await;
-    // Whoever called may not have written yet what it called for.
-    let id = scene.stored(1).await;
-    scene.wait(OVERDUE_SECONDS);
-    assert!(OVERDUE_SECONDS > i64::from(NAP_SECONDS));
-    scene.sweep_and_drain().await;
-    assert_eq!(scene.standing(id).await, (Status::Delivered, 1));
-    scene.wait(i64::from(GRACE_SECONDS) + 1);
-    scene.sweep_and_drain().await;
-    let calls = slow.count().await;
-    scene.wait(60 * 60);
-    scene.stack.sweep().await;
-    assert_eq!(slow.count().await, calls);
+    let mut slept = Vec::new();
+    for _ in 0..7 {
+        scene.stack.drain(scene.user).await;
+        let row = stored_row(&scene.stack, Table::Webhooks, [&format!("drain#{}", scene.user), "drain"]).await;
+        let wakes_at = row["wake_at"].as_n().unwrap().parse::<i64>().unwrap();
+        slept.push((wakes_at - scene.stack.now().millis()) / 1_000);
+        scene.wait(*slept.last().unwrap());
+    }
+    assert_eq!(slept, [60, 180, 720, 2_880, 11_520, 21_600, 21_600]);
+    assert_eq!(scene.stack.deliveries(scene.endpoint.id).await.len(), 0);
 }

@@ -9,7 +9,7 @@ use common::ids::DeliveryId;
 use common::resources::Queue;
 use tests::{Answer, Fault, Receiver, Stack, delivery, hand, sale, uuid};
 use webhooks::delivery::{Failure, Status};
-use webhooks::drain::GRACE_SECONDS;
+use webhooks::drain::REMOVED_FOR_SECONDS;
 use webhooks::endpoint::{Switch, WebhookEndpoint};
 use webhooks::guard::Policy;
 
@@ -128,7 +128,7 @@ async fn the_drain_ends_the_deliveries_for_which_a_removal_has_no_time() {
     }
     // Somebody who read the endpoint before may let a delivery wait a little later. So the drain looks again.
     assert_eq!(store.drain(scene.user).await.unwrap().unwrap().removed, [scene.endpoint.id]);
-    scene.wait(i64::from(GRACE_SECONDS) + 1);
+    scene.wait(i64::from(REMOVED_FOR_SECONDS) + 1);
     scene.stack.drain(scene.user).await;
     assert_eq!(store.drain(scene.user).await.unwrap().unwrap().removed, []);
     assert_eq!(scene.receiver.so_far().len(), 0);

@@ -106,8 +106,9 @@ async fn two_deliveries_that_fail_at_once_tell_the_owner_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_recovery_is_told_once_and_a_second_warning_comes_a_day_later_at_the_earliest() {
     let (scene, is_well) = Scene::failing_until_well().await;
-    let id = scene.warned(1).await;
-    let warned_at = scene.stack.clock.now();
+    let id = scene.failed(1, 3).await;
+    scene.attempt(id).await;
+    let (warned, warned_at) = (scene.told().await.unwrap(), scene.stack.clock.now());
     is_well.store(true, Ordering::Relaxed);
     scene.wait(2 * 60 * 60);
     scene.attempt(id).await;
@@ -118,6 +119,7 @@ async fn a_recovery_is_told_once_and_a_second_warning_comes_a_day_later_at_the_e
         delivery_id: id,
         failed_attempts: 4,
         last_status: Some(204),
+        failing_notice_id: warned.about().notice_id,
         failing_at: warned_at,
         recovered_at: scene.stack.clock.now(),
     };

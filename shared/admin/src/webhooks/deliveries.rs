@@ -6,7 +6,7 @@ use super::{WebhookAdmin, WebhookAdminError};
 use common::event::EventKind;
 use common::ids::{DeliveryId, EndpointId, EventId, UserId};
 use common::timestamp::{DAY_MILLIS, Timestamp};
-use webhooks::delivery::{Delivery, MAX_ROUNDS, Progress, Status, Token, at_once, resend, resend_by_owner};
+use webhooks::delivery::{Delivery, MAX_ROUNDS, Progress, Status, Token, due_now, resend, resend_by_owner};
 use webhooks::endpoint::WebhookEndpoint;
 use webhooks::store::{DeliveryCursor, DeliveryFilter, DeliveryList, Span, StepOutcome};
 use webhooks::{body, delivery_id};
@@ -82,7 +82,7 @@ impl WebhookAdmin {
             is_test: true,
             created_at: now,
             body: body(delivery_id, event, now, &event.sample_data().to_string()),
-            progress: Progress::new(delivery_id, Status::Pending, now, at_once()),
+            progress: Progress::new(delivery_id, Status::Pending, now, due_now(1)),
         };
         self.store.call_drain_by(endpoint.account_id, now, now).await?;
         self.store.put_delivery(&delivery).await?;

@@ -5,7 +5,7 @@ use common::timestamp::Timestamp;
 use futures_util::future::join_all;
 use serde::Serialize;
 use webhooks::Schedule;
-use webhooks::delivery::{Attempt, Delivery, Status, at_once};
+use webhooks::delivery::{Attempt, Delivery, Status, is_due_now};
 use webhooks::endpoint::WebhookEndpoint;
 use webhooks::store::{DeliveryFilter, MAX_PAGE_ROWS};
 
@@ -92,7 +92,7 @@ impl WebhookAdmin {
         let rows = pages * MAX_PAGE_ROWS.unsigned_abs() as usize;
         let everything = DeliveryFilter::default();
         let (waiting, oldest_pending, newest, count, pending, held) = tokio::try_join!(
-            async { Ok(self.store.waiting(id, false, MAX_PAGE_ROWS).await?) },
+            async { Ok(self.store.waiting(id, false, None).await?.0) },
             self.oldest_pending(id, pages),
             async { Ok(self.store.list_deliveries(id, &everything, None, rows).await?) },
             async { Ok(self.store.count_waiting(id, now, counted).await?) },
@@ -100,9 +100,9 @@ impl WebhookAdmin {
             async { Ok(self.store.count_with(id, Status::Held, None, None, counted).await?) },
         )?;
         // What owners and operators have sent bears no time in the index.
-        let first = waiting.iter().map(|waiting| waiting.at).find(|at| *at > at_once());
+        let first = waiting.iter().map(|waiting| waiting.at).find(|at| !is_due_now(*at));
         let sent = oldest_pending.iter().map(|delivery| &delivery.progress);
-        let sent = sent.filter(|progress| progress.wake_at == Some(at_once())).map(|progress| progress.due);
+        let sent = sent.filter(|progress| progress.wake_at.is_some_and(is_due_now)).map(|progress| progress.due);
         let findings = Findings {
             pending: pending.min(counted),
             waiting: count.min(counted),

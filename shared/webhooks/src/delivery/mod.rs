@@ -19,12 +19,18 @@ pub use common::ids::Token;
 pub use message::{Carried, Dispatch, Lane};
 pub use steps::{
     AfterFailure, MAX_CLAIMS, StepRefusal, after_failure, claim, claim_due, claim_watched, end,
-    end_for_removed_endpoint, expire, hold, refusal, resend, resend_by_owner, succeed, wait, watch,
+    end_for_removed_endpoint, expire, hold, refusal, release, resend, resend_by_owner, succeed, wait, watch,
 };
 
-/// The wake-up of what owners and operators have sent: it has come, whatever the clock of their machine shows.
-pub fn at_once() -> Timestamp {
-    Timestamp::from_millis(1)
+/// The wake-up of a round that owners and operators have begun: it has come, whatever the clock of their machine shows.
+/// Each round has its own, so that a drain tells it from that of the round before.
+pub fn due_now(round: u32) -> Timestamp {
+    Timestamp::from_millis(i64::from(round))
+}
+
+/// Returns whether a wake-up is one of those.
+pub fn is_due_now(wake_at: Timestamp) -> bool {
+    wake_at <= due_now(MAX_ROUNDS)
 }
 
 /// How long a delivery is kept: 35 days, as promised (specification 6.6.5), and two more. A pending one is kept until it
@@ -38,9 +44,9 @@ pub const MAX_ROUNDS: u32 = 100;
 /// The most rounds of attempts that owners can begin of a delivery on a UTC day (specification 6.10.4).
 pub const MAX_OWNER_ROUNDS_A_DAY: u32 = 10;
 
-/// How long a claim keeps others from claiming the same attempt. That is the function's time-out, a minute by which
-/// clocks may differ, and 5 s in reserve.
-pub const LEASE_SECONDS: i64 = WEBHOOK_TIMEOUT.as_secs().cast_signed() + 60 + 5;
+/// How long a claim keeps others from claiming the same attempt: the function's time-out, and a minute by which clocks may
+/// differ.
+pub const LEASE_SECONDS: i64 = WEBHOOK_TIMEOUT.as_secs().cast_signed() + 60;
 
 /// One event on its way to one endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]

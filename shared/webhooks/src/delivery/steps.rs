@@ -5,7 +5,7 @@
 
 use super::{
     Attempt, Condition, Dispatch, Effect, Failure, LEASE_SECONDS, Lease, MAX_KEPT_ATTEMPTS, MAX_OWNER_ROUNDS_A_DAY,
-    OwnerRounds, Progress, Status, Token, Transition, at_once, overdue_at,
+    OwnerRounds, Progress, Status, Token, Transition, due_now, overdue_at,
 };
 use crate::{ATTEMPTS, Schedule, Wait};
 use common::timestamp::{DAY_MILLIS, Timestamp};
@@ -56,11 +56,18 @@ pub fn expire(lease: Token) -> Transition {
     Transition { when: vec![Condition::Status(Status::Pending), Condition::LeaseOf(lease)], then }
 }
 
+/// Takes back the claim of an attempt that was not made, because the instance lacks something for it. It counts as no
+/// claim.
+pub fn release(claimed: &Progress, lease: Token) -> Transition {
+    let then = vec![Effect::Lease(None), Effect::Claims(claimed.claims.saturating_sub(1))];
+    Transition { when: vec![Condition::Status(Status::Pending), Condition::LeaseOf(lease)], then }
+}
+
 /// Why a step for a message changed nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepRefusal {
     /// The claim had succeeded before: the answer to an earlier try of the same write was lost.
-    Ours,
+    AlreadyClaimedByUs,
     /// Somebody else has claimed this attempt, until this time at the latest.
     Leased(Timestamp),
     /// The delivery has moved on, or is gone.
@@ -73,7 +80,7 @@ pub fn refusal(found: Option<&Progress>, dispatch: &Dispatch, id: Token, now: Ti
     let Some(found) = found else { return StepRefusal::Void };
     let is_open = same_attempt(dispatch).iter().all(|condition| condition.holds(found));
     match found.lease {
-        Some(lease) if lease.id == id => StepRefusal::Ours,
+        Some(lease) if lease.id == id => StepRefusal::AlreadyClaimedByUs,
         Some(lease) if is_open && found.is_leased(now) => StepRefusal::Leased(lease.until),
         _ => StepRefusal::Void,
     }
@@ -166,7 +173,7 @@ pub fn resend(seen: &Progress, token: Token, now: Timestamp) -> Transition {
         Effect::Claims(0),
         Effect::Due(now),
     ];
-    then.extend(wakes(at_once()));
+    then.extend(wakes(due_now(seen.round + 1)));
     then.extend(make_room(seen));
     let when = vec![
         Condition::Status(seen.status),

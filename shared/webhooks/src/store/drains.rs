@@ -2,38 +2,17 @@
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::table::{ASLEEP, CALLED_AT, CALLS, REMOVED, TOKEN, wake_shard};
+use super::table::{ASLEEP, CALLED_AT, CALLS, MEASURED_AT, REMOVED, TOKEN, wake_shard};
 use super::{CONFLICT_ATTEMPTS, WakeUp, WebhookStore, table};
-use crate::delivery::{LEASE_SECONDS, Token};
+use crate::delivery::Token;
 use crate::drain::Drain;
 use common::change::Change;
 use common::ids::{EndpointId, UserId};
-use common::resources::SWEEP_PERIOD;
 use common::store::{Attributes, Row, StoreError, get_row, n, retry_conflicts, s};
 use common::timestamp::Timestamp;
 
 /// How often a call is tried while others call and runs begin and end.
 const CALL_ATTEMPTS: u32 = 20;
-
-/// What becomes of a drain after a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rest {
-    /// It sleeps until then.
-    Until(Timestamp),
-    /// Nothing waits any more, so its row is removed.
-    Over,
-}
-
-/// What a run that rests knows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Certainty {
-    /// It has seen everything. Then a call for later since the row was read prevents the rest as well.
-    Sure,
-    /// The drain was called a short time ago, so the index may not show everything.
-    Recent,
-    /// Something that the run has done or seen may not be in the index yet. That counts as a call at this time.
-    Unsure(Timestamp),
-}
 
 impl Drain {
     pub(super) fn from_row(row: &Row) -> Result<Self, StoreError> {
@@ -49,6 +28,7 @@ impl Drain {
             calls: read.required_number(CALLS)?,
             called_at: Timestamp::from_millis(read.required_number(CALLED_AT)?),
             removed: removed.filter_map(|id| id.parse().ok()).collect(),
+            measured_at: read.optional_number(MEASURED_AT)?.map_or(Timestamp::from_millis(0), Timestamp::from_millis),
         })
     }
 }
@@ -121,21 +101,20 @@ impl WebhookStore {
     }
 
     /// Begins a run under the token `mine`. Returns `None` if the message is void: another has begun a run already, or
-    /// the drain is over. If the run dies, the next one begins after its leases have ended: sweeps call a period early.
+    /// the drain rests. If the run is not heard of any more, the drain is called again at `lost_at`.
     pub async fn begin_drain(
         &self,
         account: UserId,
         token: Token,
         mine: Token,
-        now: Timestamp,
+        lost_at: Timestamp,
     ) -> Result<Option<Drain>, StoreError> {
-        let until = now.plus_millis((LEASE_SECONDS + SWEEP_PERIOD.as_secs().cast_signed()) * 1_000);
-        let change = drain_change(account, "SET #token = :mine, #wake_at = :until REMOVE #asleep")
+        let change = drain_change(account, "SET #token = :mine, #wake_at = :lost REMOVE #asleep")
             // Its own outcome is allowed as well, because the answer to an earlier try may have been lost.
             .when("#token = :token OR #token = :mine")
             .value(":token", s(token.to_string()))
             .value(":mine", s(mine.to_string()))
-            .value(":until", n(until.millis()));
+            .value(":lost", n(lost_at.millis()));
         self.changed_drain(&change).await?.as_ref().map(Drain::from_row).transpose()
     }
 
@@ -145,30 +124,30 @@ impl WebhookStore {
         row.filter(|row| row.contains_key(TOKEN)).as_ref().map(Drain::from_row).transpose()
     }
 
-    /// Ends a run, unless the drain was called for at once since the row was read as `drain`. Returns whether the run has
-    /// ended.
-    pub async fn rest_drain(&self, drain: &Drain, rest: Rest, certainty: Certainty) -> Result<bool, StoreError> {
-        let (update, at) = match (rest, certainty) {
-            (Rest::Until(at), Certainty::Unsure(_)) => {
-                ("SET #wake_at = :wake, #asleep = :true, #called_at = :now", Some(at))
-            }
-            (Rest::Until(at), _) => ("SET #wake_at = :wake, #asleep = :true", Some(at)),
-            (Rest::Over, _) => ("REMOVE #wake_at, #wake_shard, #asleep", None),
-        };
-        let condition = match certainty {
-            Certainty::Sure => "#token = :token AND #calls = :calls AND #called_at = :called",
-            Certainty::Recent | Certainty::Unsure(_) => "#token = :token AND #calls = :calls",
+    /// Ends a run, unless the drain was called since the row was read as `drain`. The drain sleeps until `wake_at`, under a
+    /// token of its own: messages for this run are void. Without a time its row is no alarm clock any more. Something that
+    /// the run has done or seen may show in the index only later: that counts as a call at `called_at`. Returns whether
+    /// the run has ended.
+    pub async fn rest_drain(
+        &self,
+        drain: &Drain,
+        next: Token,
+        wake_at: Option<Timestamp>,
+        called_at: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let update = match wake_at {
+            Some(_) => "SET #token = :next, #wake_at = :wake, #asleep = :true, #called_at = :now",
+            None => "SET #token = :next, #called_at = :now REMOVE #wake_at, #wake_shard, #asleep",
         };
         let mut change = drain_change(drain.account_id, update)
-            .when(condition)
+            // Its own outcome is allowed as well, because the answer to an earlier try may have been lost.
+            .when("#token = :token AND #calls = :calls AND #called_at = :called OR #token = :next")
             .value(":token", s(drain.token.to_string()))
-            .value(":calls", n(drain.calls));
-        match certainty {
-            Certainty::Sure => change = change.value(":called", n(drain.called_at.millis())),
-            Certainty::Unsure(now) => change = change.value(":now", n(now.millis())),
-            Certainty::Recent => {}
-        }
-        if let Some(at) = at {
+            .value(":calls", n(drain.calls))
+            .value(":called", n(drain.called_at.millis()))
+            .value(":next", s(next.to_string()))
+            .value(":now", n(called_at.millis()));
+        if let Some(at) = wake_at {
             change = change.value(":wake", n(at.millis())).value(":true", AttributeValue::Bool(true));
         }
         self.change(&change).await
@@ -183,25 +162,29 @@ impl WebhookStore {
         lost_at: Timestamp,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
-        let change = drain_change(drain.account_id, "SET #token = :next, #wake_at = :lost, #called_at = :now")
-            .value(":now", n(now.millis()))
+        let update = "SET #token = :next, #wake_at = :lost, #called_at = :now, #measured_at = :measured";
+        let change = drain_change(drain.account_id, update)
             .when("#token = :token OR #token = :next")
+            .value(":now", n(now.millis()))
+            .value(":measured", n(drain.measured_at.millis()))
             .value(":token", s(drain.token.to_string()))
             .value(":next", s(next.to_string()))
             .value(":lost", n(lost_at.millis()));
         self.change(&change).await
     }
 
-    /// Moves the wake-up of a drain that `sweep` calls. Returns the token of its message, and whether the drain was
-    /// asleep. Returns `None` if the wake-up was moved before.
+    /// Moves the wake-up of a drain that `sweep` calls, or only if the drain is asleep. Returns the token of its message,
+    /// and whether the drain was asleep. Returns `None` if nothing was moved.
     pub async fn wake_drain(
         &self,
         account: UserId,
         seen: &WakeUp,
+        only_asleep: bool,
         lost_at: Timestamp,
     ) -> Result<Option<(Token, bool)>, StoreError> {
+        let condition = if only_asleep { "#wake_at = :seen AND attribute_exists(#asleep)" } else { "#wake_at = :seen" };
         let change = drain_change(account, "SET #wake_at = :lost")
-            .when("#wake_at = :seen")
+            .when(condition)
             .value(":seen", seen.at.clone())
             .value(":lost", n(lost_at.millis()));
         let row = self.changed_drain(&change).await?;

@@ -18,14 +18,13 @@ use futures_util::FutureExt;
 
 pub use accounts::{Added, EndpointPage};
 pub use deliveries::{Put, StepOutcome};
-pub use drains::{Certainty, Rest};
 pub use listing::{
     DeliveryCursor, DeliveryCursorError, DeliveryFilter, DeliveryList, DeliveryPage, MAX_PAGE_ROWS, Removal, Span,
     StartKey,
 };
 pub use repair::{EndpointFinding, EndpointProblem, EndpointRepair, RepairedPage};
 pub use search::{RowKind, SearchedPage, UnreadableRow};
-pub use settle::DisableOutcome;
+pub use settle::{DisableOutcome, Hold, MAX_HOLDS};
 pub use table::WAKE_SHARDS;
 pub use wake_ups::{Due, UnreadableWakeUp, Waiting, WakeUp};
 

@@ -28,44 +28,44 @@ pub enum DisableOutcome {
     DeliveryMoved,
 }
 
+/// The most deliveries that are held at once: what one transaction takes, beside the check of their endpoints.
+pub const MAX_HOLDS: usize = 99;
+
+/// A delivery that is to be held.
+pub enum Hold {
+    /// It is not stored yet.
+    New(Delivery),
+    /// It is stored, and this step holds it.
+    Stored(DeliveryId, Transition),
+}
+
 impl WebhookStore {
-    /// Holds a delivery if its endpoint is still off and has not been on since it was read. Without this check,
-    /// a delivery could be held just after its endpoint was switched on, and then stay held for ever.
-    pub async fn hold(
-        &self,
-        id: DeliveryId,
-        transition: &Transition,
-        endpoint: &WebhookEndpoint,
-    ) -> Result<DisableOutcome, StoreError> {
-        self.both((id, endpoint.id), transition, vec![self.still_off(endpoint.account_id, [endpoint])?]).await
-    }
-
-    /// Stores a delivery as held, with the same check, unless it is stored already. So an endpoint that was removed has
-    /// no held deliveries, however late a message comes.
-    pub async fn hold_new(
-        &self,
-        delivery: &Delivery,
-        endpoint: &WebhookEndpoint,
-    ) -> Result<DisableOutcome, StoreError> {
-        let off = self.still_off(endpoint.account_id, [endpoint])?;
-        self.all(vec![self.new_delivery(delivery)?, off]).await
-    }
-
-    /// Stores new deliveries of an account as held, all or none, with the same check of each endpoint. Transactions of
-    /// their own would be in each other's way, because each reads the account's row. Returns whether they were stored.
-    pub async fn hold_all_new(
+    /// Holds deliveries of an account, all or none, if their endpoints are still off and have not been on since they were
+    /// read. Without this check, a delivery could be held just after its endpoint was switched on, and then stay held for
+    /// ever. A new delivery is stored as held unless it is stored already: so an endpoint that was removed has no held
+    /// deliveries, however late a message comes.
+    ///
+    /// Deliveries that are held one by one are in each other's way, because each transaction reads the account's row.
+    pub async fn hold_all(
         &self,
         account: UserId,
-        held: &[(Delivery, &WebhookEndpoint)],
-    ) -> Result<bool, StoreError> {
+        held: &[(Hold, &WebhookEndpoint)],
+    ) -> Result<DisableOutcome, StoreError> {
         let mut writes = Vec::with_capacity(held.len() + 1);
-        for (delivery, _) in held {
-            writes.push(self.new_delivery(delivery)?);
+        for (hold, endpoint) in held {
+            writes.push(match hold {
+                Hold::New(delivery) => self.new_delivery(delivery)?,
+                Hold::Stored(id, transition) => step(*id, endpoint.id, transition)?.part(&self.table)?,
+            });
         }
         let endpoints: BTreeMap<EndpointId, &WebhookEndpoint> =
             held.iter().map(|(_, endpoint)| (endpoint.id, *endpoint)).collect();
         writes.push(self.still_off(account, endpoints.into_values())?);
-        Ok(self.all(writes).await? == DisableOutcome::Done)
+        Ok(match self.transact(writes, None).await? {
+            Ok(()) => DisableOutcome::Done,
+            Err(cancelled) if (0..held.len()).any(|number| cancelled.failed(number)) => DisableOutcome::DeliveryMoved,
+            Err(_) => DisableOutcome::EndpointMoved,
+        })
     }
 
     fn new_delivery(&self, delivery: &Delivery) -> Result<TransactWriteItem, StoreError> {

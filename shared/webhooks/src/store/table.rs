@@ -70,6 +70,8 @@ pub(super) const ASLEEP: &str = "asleep";
 /// How often the drain was called for at once.
 pub(super) const CALLS: &str = "calls";
 pub(super) const CALLED_AT: &str = "called_at";
+/// When it was measured last which endpoints are full. Absent if it never was.
+pub(super) const MEASURED_AT: &str = "measured_at";
 /// The removed endpoints whose deliveries the drain still has to end.
 pub(super) const REMOVED: &str = "removed";
 
@@ -121,6 +123,7 @@ const ATTRIBUTES: &[&str] = &[
     ASLEEP,
     CALLS,
     CALLED_AT,
+    MEASURED_AT,
     REMOVED,
     SET_ASIDE,
     TTL,

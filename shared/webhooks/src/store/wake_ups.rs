@@ -96,17 +96,22 @@ impl WebhookStore {
         Ok((found.items().iter().filter_map(due).collect(), found.last_evaluated_key))
     }
 
-    /// Returns the first deliveries of an endpoint in the order of their wake-ups, those that are still to come included:
-    /// retries, or first attempts of a round.
-    pub async fn waiting(&self, endpoint: EndpointId, is_retry: bool, limit: i32) -> Result<Vec<Waiting>, StoreError> {
+    /// Returns a page of an endpoint's deliveries in the order of their wake-ups, those that are still to come included:
+    /// retries, or first attempts of a round. Returns where the next page begins as well.
+    pub async fn waiting(
+        &self,
+        endpoint: EndpointId,
+        is_retry: bool,
+        from: Option<StartKey>,
+    ) -> Result<(Vec<Waiting>, Option<StartKey>), StoreError> {
         let query = self.wake_ups(table::waiting(endpoint, is_retry)).key_condition_expression("#shard = :shard");
-        let entries = query.limit(limit).send().await?.items.unwrap_or_default();
-        let waiting = entries.iter().filter_map(|entry| {
+        let found = query.limit(MAX_PAGE_ROWS).set_exclusive_start_key(from).send().await?;
+        let waiting = found.items().iter().filter_map(|entry| {
             let id = Attributes(entry).text(PK).and_then(table::delivery_of)?;
             let wake_up = WakeUp::from_entry(entry)?;
             Some(Waiting { id, at: wake_up.time()?, wake_up })
         });
-        Ok(waiting.collect())
+        Ok((waiting.collect(), found.last_evaluated_key))
     }
 
     /// Counts the deliveries of an endpoint whose first attempt of a round waits, and stops counting at `most`.
