@@ -102,9 +102,8 @@ fn latest(
     for post in posts {
         latest = due.map_or(latest, |due| latest.max(idle(world, all, receiver, due, post.begun)));
         due = match (post.status, post.ended) {
-            // Its sender died, or its receiver never answers: then this is the earlier of two possible times.
-            (_, None) => None,
-            (Some(200..=299), _) => None,
+            // It is under way, or acknowledged.
+            (_, None) | (Some(200..=299), _) => None,
             (_, Some(ended)) => {
                 failed += 1;
                 let delays = webhooks::DELAYS_SECONDS;

@@ -81,7 +81,8 @@ pub(crate) struct World {
     /// When something ended that held everything up: outages, and the lives of instances.
     pub(crate) disasters: Arc<Mutex<Vec<Duration>>>,
     kills: Arc<Kills>,
-    _running: (Vec<BackgroundTask>, JoinSet<()>),
+    pollers: Vec<BackgroundTask>,
+    tasks: JoinSet<()>,
 }
 
 impl World {
@@ -124,7 +125,8 @@ impl World {
             endpoints,
             sent: Arc::default(),
             kills,
-            _running: Default::default(),
+            pollers: Vec::new(),
+            tasks: JoinSet::new(),
         };
         world.run_functions(seed, schedule, adversity).await;
         world.run_events(accounts, fan_out);
@@ -153,7 +155,7 @@ impl World {
             let (kills, clocks, receivers) =
                 (Arc::clone(&self.kills), Arc::clone(&clocks), Arc::clone(&self.receivers));
             let simulation = Arc::clone(&self.simulation);
-            self._running.0.push(poll_with_fleet(source, adversity.instances.unwrap_or(INSTANCES), move || {
+            self.pollers.push(poll_with_fleet(source, adversity.instances.unwrap_or(INSTANCES), move || {
                 let dialer = Arc::new(Dialer::new(&receivers));
                 let reach = Reach { policy: Policy::with_loopback(), dialer, ..Reach::public() };
                 let clock = clocks.next();
@@ -166,7 +168,7 @@ impl World {
             }));
         }
         let (kills, simulation) = (Arc::clone(&self.kills), Arc::clone(&self.simulation));
-        self._running.1.spawn(async move {
+        self.tasks.spawn(async move {
             let mut runs = JoinSet::new();
             loop {
                 sleep(Duration::from_secs(schedule.scaled(SWEEP_PERIOD.as_secs() as u32).into())).await;
@@ -205,7 +207,7 @@ impl World {
                 let (fan_out, clock, sent, endpoints) =
                     (Arc::clone(&fan_out), self.simulation.clock(), Arc::clone(&self.sent), endpoints.clone());
                 let receivers = Arc::clone(&self.receivers);
-                self._running.1.spawn(async move {
+                self.tasks.spawn(async move {
                     sleep_until(start + at).await;
                     let mut left: Vec<(u128, Event)> =
                         events.iter().map(|event| (*event, event_of(*event, user, clock.now()))).collect();
@@ -235,7 +237,7 @@ impl World {
         let simulation = Arc::clone(&self.simulation);
         let (receivers, died) = (Arc::clone(&self.receivers), Arc::clone(&self.disasters));
         let start = Instant::now() - self.receivers.elapsed();
-        self._running.1.spawn(async move {
+        self.tasks.spawn(async move {
             let mut outages = outages;
             outages.sort_unstable();
             for at in outages {
@@ -247,7 +249,7 @@ impl World {
             }
         });
         let all = Arc::clone(&self.kills);
-        self._running.1.spawn(async move {
+        self.tasks.spawn(async move {
             let mut kills = kills;
             kills.sort_unstable();
             for at in kills {
@@ -261,7 +263,8 @@ impl World {
 /// Returns the endpoint of the receiver with this number. Its id is not random, so that the order of all ids is the same
 /// in each run.
 async fn endpoint(admin: &WebhookAdmin, account_id: UserId, number: usize, is_prompt: bool) -> WebhookEndpoint {
-    let (id, now) = (uuid(10_000 + number as u128).into(), admin.clock.now().plus_millis(number as i64));
+    let (id, now) =
+        (uuid(10_000 + number as u128).into(), admin.clock.now().plus_millis(i64::try_from(number).unwrap()));
     let sealed = admin.keyring.seal(id, &EndpointSecret::from_bits([7; 32])).await.unwrap();
     WebhookEndpoint {
         id,

@@ -8,6 +8,7 @@ use common::ids::EndpointId;
 use common::rows::Unreadable;
 use common::runtime::within_wall;
 use common::store::StoreError;
+use futures_util::FutureExt;
 use futures_util::future::join_all;
 use tokio::time::sleep;
 use webhooks::delivery::{Delivery, Dispatch, Token, claim_due, expire, hold};
@@ -46,7 +47,7 @@ impl Webhook {
                 if !waiting.is_empty() {
                     let (webhook, endpoint, has_drain) = (self.clone(), endpoint.clone(), Arc::clone(&run.has_drain));
                     run.under_way.spawn(async move {
-                        let held = within_wall(webhook.hold_waiting(&endpoint, &waiting, &has_drain)).await;
+                        let held = within_wall(webhook.hold_waiting(&endpoint, &waiting, &has_drain).boxed()).await;
                         let held = held.unwrap_or_else(|| waiting.iter().map(|_| Err(panicked())).collect());
                         Ended::Waiting(endpoint.id, waiting.into_iter().zip(held).collect())
                     });
@@ -60,7 +61,7 @@ impl Webhook {
                 let (webhook, endpoint, has_drain) = (self.clone(), endpoint.clone(), Arc::clone(&run.has_drain));
                 run.under_way.spawn(async move {
                     let _room = room;
-                    let made = within_wall(webhook.attempt_waiting(&endpoint, &waiting, &has_drain)).await;
+                    let made = within_wall(webhook.attempt_waiting(&endpoint, &waiting, &has_drain).boxed()).await;
                     Ended::Waiting(endpoint.id, vec![(waiting, made.unwrap_or_else(|| Err(panicked())))])
                 });
             }
@@ -134,9 +135,10 @@ impl Webhook {
             _ => None,
         };
         let holds: Vec<_> = found.iter().filter_map(to_hold).collect();
-        let all = match holds.is_empty() {
-            true => Ok(DisableOutcome::Done),
-            false => self.store.hold_all(endpoint.account_id, &holds).await,
+        let all = if holds.is_empty() {
+            Ok(DisableOutcome::Done)
+        } else {
+            self.store.hold_all(endpoint.account_id, &holds).await
         };
         let mut results = Vec::with_capacity(waiting.len());
         for (waiting, found) in waiting.iter().zip(found) {

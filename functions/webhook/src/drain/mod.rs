@@ -198,8 +198,8 @@ impl Webhook {
         let called_at = if run.is_unsure { now } else { run.drain.called_at };
         let next = run.queues.values().filter_map(|queue| queue.next).chain(run.next).min();
         let is_over = run.found.is_empty() && run.drain.removed.is_empty() && !run.is_unsure;
-        let wakes_at = wakes_at(called_at, self.schedule, now);
-        let wake_at = (!is_over).then(|| next.map_or(wakes_at, |next| next.min(wakes_at)));
+        let latest = wakes_at(called_at, self.schedule, now);
+        let wake_at = (!is_over).then(|| next.map_or(latest, |next| next.min(latest)));
         if self.store.rest_drain(&run.drain, Token::random(), wake_at, called_at).await? {
             return Ok(true);
         }

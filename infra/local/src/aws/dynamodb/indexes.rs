@@ -86,7 +86,7 @@ impl Copy {
     fn note(&mut self, tables: &Tables, write: &Write) {
         self.written += 1;
         let (least, most) = (*self.lag.start(), *self.lag.end());
-        let at = Instant::now() + least + (most - least).mul_f64(self.random.f64());
+        let at = Instant::now() + least + most.saturating_sub(least).mul_f64(self.random.f64());
         let version = RowVersion { table: write.table.clone(), key: write.key.clone(), item: write.stored(tables) };
         self.waiting.insert((at, self.written), (write.row(), version));
     }
@@ -100,15 +100,12 @@ impl Copy {
             }
             self.shown.insert(row, number);
             let database = &self.tables.0;
-            let shown = match item {
-                Some(item) => {
-                    let put = PutItemRequest { table_name: table, item, ..PutItemRequest::default() };
-                    database.put_item(put).map(drop)
-                }
-                None => {
-                    let delete = DeleteItemRequest { table_name: table, key, ..DeleteItemRequest::default() };
-                    database.delete_item(delete).map(drop)
-                }
+            let shown = if let Some(item) = item {
+                let put = PutItemRequest { table_name: table, item, ..PutItemRequest::default() };
+                database.put_item(put).map(drop)
+            } else {
+                let delete = DeleteItemRequest { table_name: table, key, ..DeleteItemRequest::default() };
+                database.delete_item(delete).map(drop)
             };
             if let Err(error) = shown {
                 tracing::error!(%error, "an index cannot follow its table");
