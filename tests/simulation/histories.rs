@@ -3,7 +3,8 @@
 //! `SEEDS=0..2000 cargo test --release -p tests --test simulation -- --nocapture histories` plays more of them.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -85,6 +86,7 @@ fn play(default: Range<u64>, late: Duration, play: impl Fn(u64) -> Verdict + Syn
     });
     let seeds = seeds.unwrap_or(default);
     let next = AtomicU64::new(seeds.start);
+    let (posts, latest) = (AtomicUsize::new(0), Mutex::new(Duration::ZERO));
     let worker = || {
         let mut bad = Vec::new();
         loop {
@@ -93,16 +95,23 @@ fn play(default: Range<u64>, late: Duration, play: impl Fn(u64) -> Verdict + Syn
                 return bad;
             }
             let verdict = play(seed);
+            posts.fetch_add(verdict.posts, Ordering::Relaxed);
+            let mut latest = latest.lock().unwrap();
+            *latest = verdict.latest.max(*latest);
+            drop(latest);
             if !verdict.wrong.is_empty() || verdict.latest > late {
                 println!("seed {seed}: {} posts, latest {:?}, {:?}", verdict.posts, verdict.latest, verdict.wrong);
                 bad.push((seed, verdict));
             }
         }
     };
-    thread::scope(|scope| {
+    let bad: Vec<_> = thread::scope(|scope| {
         let workers: Vec<_> = (0..2).map(|_| scope.spawn(worker)).collect();
         workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
-    })
+    });
+    let (posts, latest) = (posts.into_inner(), latest.into_inner().unwrap());
+    println!("{} histories, {posts} POSTs, the latest {latest:?} late, {} wrong", seeds.end - seeds.start, bad.len());
+    bad
 }
 
 #[test]

@@ -166,9 +166,13 @@ impl Drains {
     pub async fn wake(&self, account_id: UserId, seen: &WakeUp, now: Timestamp) -> Result<Option<bool>, StoreError> {
         let at = seen.time().map_or(now, |at| at.max(now));
         let again_at = self.schedule.after(at, RECALL_SECONDS);
-        let woken = self.store.wake_drain(account_id, seen, at > now, again_at).await?;
-        let Some((token, is_asleep)) = woken else {
-            return Ok(None);
+        let (token, is_asleep) = match self.store.wake_drain(account_id, seen, again_at).await? {
+            Some(token) => (token, true),
+            None if at > now => return Ok(None),
+            None => match self.store.recall_drain(account_id, seen, again_at, now).await? {
+                Some(token) => (token, false),
+                None => return Ok(None),
+            },
         };
         let delay = (at.millis() - now.millis()).unsigned_abs().div_ceil(1_000);
         let call = (DrainCall { account_id, token }, u32::try_from(delay).unwrap_or(u32::MAX));

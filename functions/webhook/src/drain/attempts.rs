@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use common::ids::EndpointId;
 use common::rows::Unreadable;
 use common::runtime::within_wall;
 use common::store::StoreError;
@@ -16,7 +15,7 @@ use webhooks::drain::PAUSE_AFTER_ERROR;
 use webhooks::endpoint::WebhookEndpoint;
 use webhooks::store::{DisableOutcome, Hold, StepOutcome, Waiting};
 
-use super::{Run, readable};
+use super::run::{Ended, Run, WaitingResult};
 use crate::Webhook;
 use crate::attempt::AttemptResult;
 use crate::outcome::{DispatchOutcome, is_transient};
@@ -27,21 +26,11 @@ const BLOCKED_FOR: Duration = Duration::from_secs(2);
 /// How long a delivery is set aside that cannot be read or signed, in seconds.
 const ASIDE_SECONDS: u32 = 60 * 60;
 
-/// What became of a delivery that waited. There is no result if another run is making its attempt.
-type WaitingResult = Result<Option<AttemptResult>, StoreError>;
-
-/// What has ended.
-pub(super) enum Ended {
-    Waiting(EndpointId, Vec<(Waiting, WaitingResult)>),
-    /// The deliveries of a removed endpoint have ended, or not all of them.
-    Removal(EndpointId, Result<bool, StoreError>),
-}
-
 impl Webhook {
     /// Begins attempts as far as there is room, in the instance as well. What waits for an endpoint that is off is held.
     pub(super) fn begin_attempts(&self, run: &mut Run) {
         for (id, queue) in &mut run.queues {
-            let Some(endpoint) = readable(&run.found, *id) else { continue };
+            let Some(Ok(endpoint)) = run.found.get(id) else { continue };
             if !endpoint.is_on() {
                 let waiting: Vec<Waiting> = std::iter::from_fn(|| queue.begin_next()).collect();
                 if !waiting.is_empty() {

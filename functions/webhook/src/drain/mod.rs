@@ -6,61 +6,32 @@
 
 mod attempts;
 mod queue;
+mod run;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use common::ids::EndpointId;
 use common::store::StoreError;
 use common::timestamp::Timestamp;
 use futures_util::future::join_all;
-use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until};
 use webhooks::DrainCall;
 use webhooks::delivery::{Token, is_due_now};
 use webhooks::drain::{
-    BEGIN_FOR, Drain, FULL_AFTER_SECONDS, FULL_AT, IN_FLIGHT, LOOK_EVERY, Load, MEASURE_EVERY_SECONDS,
-    PAUSE_AFTER_ERROR, REMOVED_FOR_SECONDS, load, wakes_at,
+    BEGIN_FOR, FULL_AFTER_SECONDS, FULL_AT, LOOK_EVERY, Load, MEASURE_EVERY_SECONDS, PAUSE_AFTER_ERROR,
+    REMOVED_FOR_SECONDS, load, wakes_at,
 };
-use webhooks::endpoint::WebhookEndpoint;
 use webhooks::notice::FullNotice;
 
 use crate::Webhook;
-use crate::batch::Found;
 use crate::outcome::{DispatchOutcome, is_transient};
-use attempts::Ended;
 use queue::EndpointQueue;
+use run::{Ended, Run};
 
 /// An attempt begins at most this long after its endpoint was read.
 const FRESH_FOR: Duration = Duration::from_secs(1);
 /// For how long after its beginning a run tries to hand the drain on.
 const HAND_ON_FOR: Duration = Duration::from_secs(20);
-
-/// What a run knows.
-struct Run {
-    drain: Drain,
-    begun: Instant,
-    /// The endpoints as they were at `read_at`, once they were read. There may be new ones since a call.
-    found: Found,
-    read_at: Option<Instant>,
-    queues: BTreeMap<EndpointId, EndpointQueue>,
-    under_way: JoinSet<Ended>,
-    /// The removed endpoints whose deliveries it has begun to end.
-    ending: BTreeSet<EndpointId>,
-    /// When it looks next whether the drain was called again, while attempts are under way.
-    look_at: Instant,
-    /// It begins nothing before.
-    paused_until: Instant,
-    /// Until it hands the drain on. Then its failures call the drain as those of messages do.
-    has_drain: Arc<AtomicBool>,
-    /// From when on a drain makes the first attempt of those that follow what the run has done.
-    next: Option<Timestamp>,
-    /// Whether a later run has to look again, because something failed.
-    is_unsure: bool,
-    outcomes: Vec<DispatchOutcome>,
-}
 
 impl Webhook {
     /// Runs the drain that a message calls for. Returns the outcome of the message, and those of the deliveries.
@@ -78,8 +49,8 @@ impl Webhook {
         };
         let mut run = Run::new(drain);
         let has_ended = self.make_attempts(&mut run).await;
+        run.has_drain.store(false, Ordering::Relaxed);
         if !has_ended {
-            run.has_drain.store(false, Ordering::Relaxed);
             self.hand_on(&mut run).await;
         }
         while let Some(ended) = run.under_way.join_next().await {
@@ -270,58 +241,4 @@ impl Webhook {
             });
         }
     }
-}
-
-impl Run {
-    fn new(drain: Drain) -> Self {
-        let now = Instant::now();
-        Self {
-            drain,
-            begun: now,
-            found: Found::new(),
-            read_at: None,
-            queues: BTreeMap::new(),
-            under_way: JoinSet::new(),
-            ending: BTreeSet::new(),
-            look_at: now + LOOK_EVERY,
-            paused_until: now,
-            has_drain: Arc::new(AtomicBool::new(true)),
-            next: None,
-            is_unsure: false,
-            outcomes: Vec::new(),
-        }
-    }
-
-    /// Notes that a call failed.
-    fn pause(&mut self, error: &StoreError) {
-        self.paused_until = Instant::now() + PAUSE_AFTER_ERROR;
-        self.is_unsure = true;
-        self.outcomes.push(DispatchOutcome::Postponed(error.to_string()));
-    }
-
-    /// Returns whether nothing is under way and nothing more is looked for.
-    fn is_idle(&self) -> bool {
-        self.under_way.is_empty() && self.queues.values().all(EndpointQueue::is_done)
-    }
-
-    /// Returns when there is something to do again, if nothing ends before.
-    fn next_step(&self) -> Instant {
-        let end = self.begun + BEGIN_FOR;
-        if self.paused_until > Instant::now() {
-            return self.paused_until.min(end);
-        }
-        let looks = self.queues.values().filter_map(EndpointQueue::next_look);
-        let call = (!self.under_way.is_empty()).then_some(self.look_at);
-        looks.chain(call).min().map_or(end, |at| at.min(end))
-    }
-}
-
-/// Returns whether this is more than an attempt of a run may have under way for one endpoint.
-const fn has_room(under_way: usize) -> bool {
-    under_way < IN_FLIGHT
-}
-
-/// The endpoint of a queue, if it can be read.
-fn readable(found: &Found, id: EndpointId) -> Option<&WebhookEndpoint> {
-    found.get(&id)?.as_ref().ok()
 }

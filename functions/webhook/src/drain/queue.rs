@@ -11,10 +11,9 @@ use common::ids::{DeliveryId, EndpointId};
 use common::store::StoreError;
 use common::timestamp::Timestamp;
 use tokio::time::Instant;
-use webhooks::drain::{PAUSES_MILLIS, Proof};
+use webhooks::drain::{IN_FLIGHT, PAUSES_MILLIS, Proof};
 use webhooks::store::{StartKey, Waiting};
 
-use super::has_room;
 use crate::Webhook;
 
 /// By how much clocks may differ, in milliseconds.
@@ -69,7 +68,7 @@ impl EndpointQueue {
 
     /// Takes the next delivery, if there is room for its attempt.
     pub(super) fn begin_next(&mut self) -> Option<Waiting> {
-        let waiting = if has_room(self.under_way) { self.waiting.pop_front()? } else { return None };
+        let waiting = if self.under_way < IN_FLIGHT { self.waiting.pop_front()? } else { return None };
         self.under_way += 1;
         self.begun.insert(waiting.id, waiting.at);
         Some(waiting)
@@ -82,7 +81,7 @@ impl EndpointQueue {
     }
 
     pub(super) fn has_room_and_work(&self) -> bool {
-        has_room(self.under_way) && !self.waiting.is_empty()
+        self.under_way < IN_FLIGHT && !self.waiting.is_empty()
     }
 
     /// Returns whether the time has come to look, and there would be room for what is found.
@@ -91,7 +90,7 @@ impl EndpointQueue {
     }
 
     pub(super) fn next_look(&self) -> Option<Instant> {
-        self.look_at.filter(|_| has_room(self.under_way + self.waiting.len()))
+        self.look_at.filter(|_| self.under_way + self.waiting.len() < IN_FLIGHT)
     }
 
     /// Returns whether nothing is under way or left, as far as the latest look could show.
@@ -148,7 +147,7 @@ impl Webhook {
                 if from.is_none() {
                     break;
                 }
-                if !has_room(queue.under_way + queue.waiting.len()) {
+                if queue.under_way + queue.waiting.len() >= IN_FLIGHT {
                     queue.position = from.filter(|_| !is_retry);
                     return Ok(());
                 }

@@ -2,7 +2,7 @@
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::table::{ASLEEP, CALLED_AT, CALLS, MEASURED_AT, REMOVED, TOKEN, wake_shard};
+use super::table::{CALLED_AT, CALLS, MEASURED_AT, REMOVED, TOKEN, wake_shard};
 use super::{CONFLICT_ATTEMPTS, WakeUp, WebhookStore, table};
 use crate::delivery::Token;
 use crate::drain::Drain;
@@ -173,22 +173,43 @@ impl WebhookStore {
         self.change(&change).await
     }
 
-    /// Moves the wake-up of a drain that `sweep` calls, or only if the drain is asleep. Returns the token of its message,
-    /// and whether the drain was asleep. Returns `None` if nothing was moved.
+    /// Moves the wake-up of a drain that sleeps, because a sweep calls it. Returns the token of its message, or `None` if it
+    /// is awake or its wake-up was moved before.
     pub async fn wake_drain(
         &self,
         account: UserId,
         seen: &WakeUp,
-        only_asleep: bool,
         lost_at: Timestamp,
-    ) -> Result<Option<(Token, bool)>, StoreError> {
-        let condition = if only_asleep { "#wake_at = :seen AND attribute_exists(#asleep)" } else { "#wake_at = :seen" };
-        let change = drain_change(account, "SET #wake_at = :lost")
-            .when(condition)
-            .value(":seen", seen.at.clone())
-            .value(":lost", n(lost_at.millis()));
+    ) -> Result<Option<Token>, StoreError> {
+        let change = drain_change(account, "SET #wake_at = :lost").when("attribute_exists(#asleep)");
+        self.moved_drain(change, seen, lost_at).await
+    }
+
+    /// Moves the wake-up of a drain that is awake and lost, because a sweep calls it. That counts as a call, because the
+    /// index may not show yet what the run has recorded that died. Returns the token of its message, or `None` if the drain
+    /// sleeps or its wake-up was moved before.
+    pub async fn recall_drain(
+        &self,
+        account: UserId,
+        seen: &WakeUp,
+        lost_at: Timestamp,
+        now: Timestamp,
+    ) -> Result<Option<Token>, StoreError> {
+        let change = drain_change(account, "SET #wake_at = :lost, #called_at = :now");
+        let change = change.when("attribute_not_exists(#asleep)").value(":now", n(now.millis()));
+        self.moved_drain(change, seen, lost_at).await
+    }
+
+    async fn moved_drain(
+        &self,
+        change: Change,
+        seen: &WakeUp,
+        lost_at: Timestamp,
+    ) -> Result<Option<Token>, StoreError> {
+        let change =
+            change.when("#wake_at = :seen").value(":seen", seen.at.clone()).value(":lost", n(lost_at.millis()));
         let row = self.changed_drain(&change).await?;
-        row.map(|row| Ok((Drain::from_row(&row)?.token, row.contains_key(ASLEEP)))).transpose()
+        row.map(|row| Ok(Drain::from_row(&row)?.token)).transpose()
     }
 
     /// Notes that all deliveries of a removed endpoint have ended.
