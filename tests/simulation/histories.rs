@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use fastrand::Rng;
-use local::aws::Faults;
+use local::aws::{Faults, MAX_LATE};
 
 use crate::judge::Verdict;
 use crate::receivers::Behaviour;
@@ -100,7 +100,7 @@ fn play(default: Range<u64>, late: Duration, play: impl Fn(u64) -> Verdict + Syn
             *latest = verdict.latest.max(*latest);
             drop(latest);
             if !verdict.wrong.is_empty() || verdict.latest > late {
-                println!("seed {seed}: {} posts, latest {:?}, {:?}", verdict.posts, verdict.latest, verdict.wrong);
+                println!("seed {seed}: {verdict:?}");
                 bad.push((seed, verdict));
             }
         }
@@ -119,7 +119,10 @@ fn histories_with_attempts_in_time() {
     let bad = play(0..8, LATE, |seed| {
         let mut random = Rng::with_seed(seed);
         let (accounts, adversity) = (draw_accounts(&mut random), draw_adversity(&mut random));
-        simulate(seed, async { history(seed, &accounts, adversity, seconds(UNTIL)).await.1 })
+        let verdict = simulate(seed, async { history(seed, &accounts, adversity, seconds(UNTIL)).await.1 });
+        // That a message comes late is not the service's doing.
+        let late = if adversity.faults.late > 0.0 { MAX_LATE } else { Duration::ZERO };
+        Verdict { latest: verdict.latest.saturating_sub(late), ..verdict }
     });
     assert!(bad.is_empty(), "{} histories", bad.len());
 }

@@ -25,6 +25,8 @@ pub(crate) struct Verdict {
     pub(crate) wrong: Vec<String>,
     /// The longest time in which an attempt was due, its receiver had room, and nothing held it up.
     pub(crate) latest: Duration,
+    /// The delivery of that attempt.
+    pub(crate) latest_delivery: String,
     pub(crate) posts: usize,
 }
 
@@ -45,7 +47,11 @@ pub(crate) async fn judge(world: &World, schedule: Schedule, allowed: Allowed) -
         let latest = latest(world, &all, *receiver, *at, &posts, schedule, (!is_over).then_some(now));
         // A defect sets a delivery aside for an hour.
         if !matches!(world.receivers.behaviour(*receiver), Behaviour::Poisonous(..)) {
-            verdict.latest = verdict.latest.max(latest);
+            if latest > verdict.latest {
+                let row = found.map(|found| found.progress);
+                let told = format!("{id} of receiver {receiver}, sent at {at:?}: {posts:?}, {row:?}");
+                (verdict.latest, verdict.latest_delivery) = (latest, told);
+            }
         }
     }
     for id in posts.keys().filter(|_| !allowed.repeats) {

@@ -104,8 +104,9 @@ impl Webhook {
 
     /// Records that an attempt waits. A new delivery is held instead if its endpoint is full.
     ///
-    /// If the delivery has moved on, or somebody is making the attempt, there is nothing to record. But whoever claimed the
-    /// delivery may have died without giving it a wake-up. So it gets one before its message is acknowledged.
+    /// If the delivery has moved on, there is nothing to record. If somebody is making the attempt, the message comes again
+    /// when the lease has ended: whoever claimed the delivery may have died. It may also have died without giving the
+    /// delivery a wake-up. So the delivery gets one before its message is acknowledged.
     async fn wait_in_table(
         &self,
         endpoint: &WebhookEndpoint,
@@ -122,13 +123,15 @@ impl Webhook {
                 return Ok(outcome);
             }
         }
-        if self.store.settle(dispatch.delivery_id, dispatch.endpoint_id, &wait(dispatch, now)).await? {
-            return Ok(DispatchOutcome::Waiting);
+        match self.store.step(dispatch.delivery_id, dispatch.endpoint_id, &wait(dispatch, now)).await? {
+            StepOutcome::Changed(_) => Ok(DispatchOutcome::Waiting),
+            StepOutcome::Refused(found) => {
+                if let Some(carried) = &message.carried {
+                    self.store(carried).await?;
+                }
+                self.refused(message, found.as_deref(), now).await
+            }
         }
-        if let Some(carried) = &message.carried {
-            self.store(carried).await?;
-        }
-        Ok(DispatchOutcome::Void)
     }
 
     /// Holds deliveries of an account. Each message comes with its endpoint, which is off. New deliveries are stored

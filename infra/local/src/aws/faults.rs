@@ -2,6 +2,7 @@
 //! twice or late.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use fastrand::Rng;
 use http::header::CONTENT_TYPE;
@@ -10,8 +11,8 @@ use serde_json::{Value, json};
 
 use crate::server::{Body, full};
 
-/// How many seconds a message that comes late is late at most. That of a second copy is drawn from twice as many.
-const MAX_LATE_SECONDS: u64 = 30;
+/// How late a message comes at most. The delay of a second copy is drawn from twice as much.
+pub const MAX_LATE: Duration = Duration::from_secs(30);
 
 /// What goes wrong, as shares of all calls or messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -94,10 +95,10 @@ impl FaultInjector {
         for message in messages {
             let delay = message["DelaySeconds"].as_u64().unwrap_or_default();
             if random.f64() < faults.duplicated {
-                again.push((message["MessageBody"].clone(), delay + random.u64(0..=2 * MAX_LATE_SECONDS)));
+                again.push((message["MessageBody"].clone(), delay + random.u64(0..=2 * MAX_LATE.as_secs())));
             }
             if random.f64() < faults.late {
-                message["DelaySeconds"] = json!((delay + random.u64(1..=MAX_LATE_SECONDS)).min(900));
+                message["DelaySeconds"] = json!((delay + random.u64(1..=MAX_LATE.as_secs())).min(900));
             }
         }
         again

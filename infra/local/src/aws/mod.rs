@@ -23,7 +23,7 @@ use std::time::Duration;
 use dynoxide::Database;
 
 pub use dynamodb::Recovery;
-pub use faults::{FaultInjector, Faults};
+pub use faults::{FaultInjector, Faults, MAX_LATE};
 pub use in_memory::InMemoryAws;
 pub use relay::Relay;
 
