@@ -46,12 +46,11 @@ pub(crate) async fn judge(world: &World, schedule: Schedule, allowed: Allowed) -
         let is_over = check(&posts, found.as_ref(), schedule, allowed, &mut wrong);
         let latest = latest(world, &all, *receiver, *at, &posts, schedule, (!is_over).then_some(now));
         // A defect sets a delivery aside for an hour.
-        if !matches!(world.receivers.behaviour(*receiver), Behaviour::Poisonous(..)) {
-            if latest > verdict.latest {
-                let row = found.map(|found| found.progress);
-                let told = format!("{id} of receiver {receiver}, sent at {at:?}: {posts:?}, {row:?}");
-                (verdict.latest, verdict.latest_delivery) = (latest, told);
-            }
+        let is_defect = matches!(world.receivers.behaviour(*receiver), Behaviour::Poisonous(..));
+        if latest > verdict.latest && !is_defect {
+            let row = found.map(|found| found.progress);
+            let told = format!("{id} of receiver {receiver}, sent at {at:?}: {posts:?}, {row:?}");
+            (verdict.latest, verdict.latest_delivery) = (latest, told);
         }
     }
     for id in posts.keys().filter(|_| !allowed.repeats) {
