@@ -125,14 +125,14 @@ impl Drop for EndOfPost {
     }
 }
 
-/// Connects an instance to the receivers. It has so many file descriptors.
+/// Connects an instance to the receivers, until it has no file descriptors left.
 pub(crate) struct Dialer {
     receivers: Arc<Receivers>,
     open: Arc<AtomicUsize>,
 }
 
 impl Dialer {
-    /// Fewer than in Lambda, so that fewer endpoints that hang use them up.
+    /// How many file descriptors it has. In Lambda it has 1,024; with fewer, fewer endpoints that hang use them up.
     const MOST: usize = 600;
 
     pub(crate) fn new(receivers: &Arc<Receivers>) -> Self {

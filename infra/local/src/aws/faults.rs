@@ -27,8 +27,6 @@ pub struct Faults {
     pub late: f64,
     /// Whether DynamoDB refuses every call.
     pub is_throttling: bool,
-    /// Whether DynamoDB refuses every Query.
-    pub is_throttling_queries: bool,
 }
 
 /// Makes things go wrong. At first nothing does.
@@ -65,7 +63,7 @@ impl FaultInjector {
     pub(super) fn fate(&self, target: &str) -> Fate {
         let State { faults, random } = &mut *self.state();
         let is_dynamodb = target.starts_with("DynamoDB");
-        if is_dynamodb && (faults.is_throttling || faults.is_throttling_queries && target.ends_with(".Query")) {
+        if is_dynamodb && faults.is_throttling {
             return Fate::Throttled;
         }
         if !is_dynamodb && !target.starts_with("AmazonSQS") || faults.failed + faults.lost_answers == 0.0 {

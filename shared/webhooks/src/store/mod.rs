@@ -24,7 +24,7 @@ pub use listing::{
 };
 pub use repair::{EndpointFinding, EndpointProblem, EndpointRepair, RepairedPage};
 pub use search::{RowKind, SearchedPage, UnreadableRow};
-pub use settle::{DisableOutcome, Hold, MAX_HOLDS};
+pub use settle::{DisableOutcome, Hold};
 pub use table::WAKE_SHARDS;
 pub use wake_ups::{Due, UnreadableWakeUp, Waiting, WakeUp};
 

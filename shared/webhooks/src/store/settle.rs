@@ -28,9 +28,6 @@ pub enum DisableOutcome {
     DeliveryMoved,
 }
 
-/// The most deliveries that are held at once: what one transaction takes, beside the check of their endpoints.
-pub const MAX_HOLDS: usize = 99;
-
 /// A delivery that is to be held.
 pub enum Hold {
     /// It is not stored yet.
@@ -40,7 +37,7 @@ pub enum Hold {
 }
 
 impl WebhookStore {
-    /// Holds deliveries of an account, all or none, if their endpoints are still off and have not been on since they were
+    /// Holds up to 99 deliveries of an account, all or none, if their endpoints are still off and have not been on since they were
     /// read. Without this check, a delivery could be held just after its endpoint was switched on, and then stay held for
     /// ever. A new delivery is stored as held unless it is stored already: so an endpoint that was removed has no held
     /// deliveries, however late a message comes.
