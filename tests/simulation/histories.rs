@@ -1,15 +1,20 @@
 //! Histories drawn from seeds: accounts, receivers and events of all kinds, and everything that AWS may do.
 //!
-//! `SEEDS=0..2000 cargo test --release -p tests --test simulation -- --nocapture histories` plays more of them.
+//! `SEEDS=0..2000 cargo test --release -p tests --test simulation -- --nocapture histories` plays more of them. The same
+//! seed gives the same history, POST for POST.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
+use std::process::Command;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use fastrand::Rng;
 use local::aws::{Faults, MAX_LATE};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use serde::{Deserialize, Serialize};
 
 use crate::judge::Verdict;
 use crate::receivers::Behaviour;
@@ -78,45 +83,77 @@ fn draw_adversity(random: &mut Rng) -> Adversity {
     }
 }
 
-/// Plays histories on all cores. Returns those that show something wrong.
-fn play(default: Range<u64>, late: Duration, play: impl Fn(u64) -> Verdict + Sync) -> Vec<(u64, Verdict)> {
-    let seeds = std::env::var("SEEDS").ok().and_then(|seeds| {
-        let (from, to) = seeds.split_once("..")?;
-        Some(from.parse().ok()?..to.parse().ok()?)
+/// The variable by which a process is told to play one history.
+const SEED: &str = "HISTORY";
+
+/// What a process tells of its history.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Played {
+    posts: usize,
+    latest: Duration,
+    latest_delivery: String,
+    /// Differs if any POST of the history does.
+    digest: u64,
+    wrong: Vec<String>,
+}
+
+/// Plays a history in this process, whose random bytes all come from the seed from here on, those of the hash maps
+/// included.
+fn play_here(seed: u64, play: impl FnOnce(u64) -> Verdict + Send) {
+    mad_turmoil::rand::set_rng(StdRng::seed_from_u64(seed));
+    // What this thread has drawn before does not count in another one.
+    let verdict = thread::scope(|scope| scope.spawn(|| play(seed)).join().unwrap());
+    let mut digest = DefaultHasher::new();
+    format!("{:?}", verdict.posts).hash(&mut digest);
+    let Verdict { wrong, latest, latest_delivery, posts } = verdict;
+    let played = Played { posts: posts.len(), latest, latest_delivery, digest: digest.finish(), wrong };
+    println!("\n{}", serde_json::to_string(&played).unwrap());
+}
+
+/// Plays a history of a test in a process of its own.
+fn play_apart(test: &str, seed: u64) -> Played {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    let output = command.args(["--exact", test, "--nocapture"]).env(SEED, seed.to_string()).output().unwrap();
+    let told = String::from_utf8_lossy(&output.stdout);
+    let played = told.lines().find_map(|line| serde_json::from_str(line).ok());
+    played.unwrap_or_else(|| panic!("seed {seed}: {told}{}", String::from_utf8_lossy(&output.stderr)))
+}
+
+/// Plays histories on all cores, or the one that this process is for. Asserts that nothing is wrong with them, and that
+/// nothing was later than `late`.
+fn play(test: &str, default: Range<u64>, late: Duration, play: impl FnOnce(u64) -> Verdict + Send) {
+    let variable = |name: &str| std::env::var(name).ok();
+    if let Some(seed) = variable(SEED) {
+        return play_here(seed.parse().unwrap(), play);
+    }
+    let seeds = variable("SEEDS").map_or(default, |seeds| {
+        let (from, to) = seeds.split_once("..").expect("SEEDS is a range, such as 0..100");
+        from.parse().unwrap()..to.parse().unwrap()
     });
-    let seeds = seeds.unwrap_or(default);
-    let next = AtomicU64::new(seeds.start);
-    let (posts, latest) = (AtomicUsize::new(0), Mutex::new(Duration::ZERO));
+    let (left, all) = (Mutex::new(seeds.clone()), Mutex::new(Vec::new()));
     let worker = || {
-        let mut bad = Vec::new();
-        loop {
-            let seed = next.fetch_add(1, Ordering::Relaxed);
-            if seed >= seeds.end {
-                return bad;
+        while let Some(seed) = { left.lock().unwrap().next() } {
+            let played = play_apart(test, seed);
+            if !played.wrong.is_empty() || played.latest > late {
+                println!("seed {seed}: {played:?}");
             }
-            let verdict = play(seed);
-            posts.fetch_add(verdict.posts, Ordering::Relaxed);
-            let mut latest = latest.lock().unwrap();
-            *latest = verdict.latest.max(*latest);
-            drop(latest);
-            if !verdict.wrong.is_empty() || verdict.latest > late {
-                println!("seed {seed}: {verdict:?}");
-                bad.push((seed, verdict));
-            }
+            all.lock().unwrap().push(played);
         }
     };
-    let bad: Vec<_> = thread::scope(|scope| {
-        let workers: Vec<_> = (0..2).map(|_| scope.spawn(worker)).collect();
-        workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
-    });
-    let (posts, latest) = (posts.into_inner(), latest.into_inner().unwrap());
-    println!("{} histories, {posts} POSTs, the latest {latest:?} late, {} wrong", seeds.end - seeds.start, bad.len());
-    bad
+    thread::scope(|scope| (0..2).for_each(|_| drop(scope.spawn(worker))));
+    let all = all.into_inner().unwrap();
+    let bad = all.iter().filter(|played| !played.wrong.is_empty() || played.latest > late).count();
+    let latest = all.iter().map(|played| played.latest).max().unwrap_or_default();
+    let posts: usize = all.iter().map(|played| played.posts).sum();
+    println!("{} histories, {posts} POSTs, the latest {latest:?} late, {bad} wrong", all.len());
+    assert_eq!(bad, 0);
 }
+
+const IN_TIME: &str = "histories::histories_with_attempts_in_time";
 
 #[test]
 fn histories_with_attempts_in_time() {
-    let bad = play(0..8, LATE, |seed| {
+    play(IN_TIME, 0..8, LATE, |seed| {
         let mut random = Rng::with_seed(seed);
         let (accounts, adversity) = (draw_accounts(&mut random), draw_adversity(&mut random));
         let verdict = simulate(seed, async { history(seed, &accounts, adversity, seconds(UNTIL)).await.1 });
@@ -124,17 +161,20 @@ fn histories_with_attempts_in_time() {
         let late = if adversity.faults.late > 0.0 { MAX_LATE } else { Duration::ZERO };
         Verdict { latest: verdict.latest.saturating_sub(late), ..verdict }
     });
-    assert!(bad.is_empty(), "{} histories", bad.len());
+}
+
+#[test]
+fn a_seed_gives_the_same_history_again() {
+    assert_eq!(play_apart(IN_TIME, 3), play_apart(IN_TIME, 3));
 }
 
 #[test]
 fn histories_in_which_nothing_is_lost() {
-    let bad = play(0..4, VERY_LATE, |seed| {
+    play("histories::histories_in_which_nothing_is_lost", 0..4, VERY_LATE, |seed| {
         let mut random = Rng::with_seed(seed);
         let (accounts, mut adversity) = (draw_accounts(&mut random), draw_adversity(&mut random));
         adversity.clocks_off_seconds = 30;
         adversity.index_lag.1 = seconds(random.u64(2..600));
         simulate(seed, async { history(seed, &accounts, adversity, seconds(2 * 3_600)).await.1 })
     });
-    assert!(bad.is_empty(), "{} histories", bad.len());
 }

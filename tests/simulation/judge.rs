@@ -27,7 +27,7 @@ pub(crate) struct Verdict {
     pub(crate) latest: Duration,
     /// The delivery of that attempt.
     pub(crate) latest_delivery: String,
-    pub(crate) posts: usize,
+    pub(crate) posts: Vec<Post>,
 }
 
 /// Looks at a history until now.
@@ -37,7 +37,7 @@ pub(crate) async fn judge(world: &World, schedule: Schedule, allowed: Allowed) -
     for post in &all {
         posts.entry(post.delivery).or_default().push(*post);
     }
-    let mut verdict = Verdict { posts: all.len(), ..Verdict::default() };
+    let mut verdict = Verdict { posts: all.clone(), ..Verdict::default() };
     let sent = world.sent.lock().unwrap().clone();
     for (id, (receiver, at)) in &sent {
         let posts = posts.remove(id).unwrap_or_default();
