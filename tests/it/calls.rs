@@ -155,7 +155,7 @@ async fn a_wrong_value_is_named_by_its_option_whoever_refuses_it() {
             refused("restore orders --to 2026-11-20T10:00:00Z", &["accounts"]),
             refused("keys update {id} --follow-tier", &["'--follow-tier'", "--limit tier"]),
             refused("webhooks enable {endpoint} --resend-held", &["'--resend-held'", "webhooks resend --endpoint"]),
-            refused("webhooks repair", &["'repair'", "repair --unreadable"]),
+            refused("webhooks repair", &["'repair'", "repair --table webhooks"]),
             refused("repair --table keys --name a", &["'--name'", "marketctl restore"]),
             refused("repair --table keys --revoked-in a", &["'--revoked-in'", "restore keys"]),
         ],
@@ -232,7 +232,6 @@ async fn no_result_says_what_is_not_so_and_each_says_where_things_stand() {
                 &["Not examined: market, accounts, webhooks"],
                 &["endpoints"],
             ),
-            (&[], "repair --unreadable --dry-run", "", 0, &["unreadable: 0"], &[]),
             (&[], "check", "", 0, &["feed-dead holds 1 dead letters", "docs/runbook.md"], &[]),
         ],
     )

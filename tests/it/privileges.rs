@@ -164,7 +164,15 @@ async fn defective(scene: &Scene) {
 async fn drained(scene: &Scene) {
     let account = scene.endpoint.account_id;
     let endpoint = scene.stack.endpoint_of(account).await;
-    assert!(scene.stack.webhooks().store.mark_prompt(&endpoint, false).await.unwrap());
+    assert!(
+        scene
+            .stack
+            .webhooks()
+            .store
+            .mark_prompt(&endpoint, false, scene.stack.now().plus_millis(-300_000))
+            .await
+            .unwrap()
+    );
     let id = scene.event(4).await;
     let message = [scene.stack.next_message(id).await];
     hand(&scene.stack.sender(), &message).await;

@@ -77,7 +77,7 @@ async fn a_drain_that_panics_comes_again_and_the_others_are_run() {
     let ids = [scene.event(1).await, other.event(2).await];
     for (id, of) in ids.into_iter().zip([&scene, &other]) {
         stack.store_carried(id).await;
-        stack.webhooks().drains.call(of.endpoint.account_id, stack.now()).await.unwrap();
+        stack.webhooks().drains.wake(of.endpoint.account_id, stack.now()).await.unwrap();
     }
     stack.clock.advance(std::time::Duration::from_mins(5));
     let drains =
@@ -92,7 +92,7 @@ async fn a_row_that_panics_fails_the_sweep_after_the_others_are_swept() {
     let stack = Stack::new().await;
     let (store, now) = (stack.webhooks().store, stack.now());
     for user in 1..=3 {
-        store.call_drain_by(uuid(user).into(), now, now).await.unwrap();
+        store.wake_drain_by(uuid(user).into(), now, now).await.unwrap();
     }
     let sweep = stack.sweep_at(&stack.aws.endpoint_url);
     let slow = stack.queue(Queue::WebhooksSlow);

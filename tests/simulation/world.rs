@@ -280,8 +280,6 @@ async fn endpoint(admin: &WebhookAdmin, account_id: UserId, number: usize, is_pr
         is_prompt,
         warning: None,
         host_changed_at: None,
-        full_since: None,
-        full_told_at: None,
     }
 }
 

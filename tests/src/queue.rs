@@ -61,7 +61,7 @@ impl Stack {
     pub async fn take_notices(&self) -> Vec<DisabledNotice> {
         let disabled = |notice| match notice {
             EndpointNotice::Disabled(notice) => Some(notice),
-            EndpointNotice::Failing(_) | EndpointNotice::Recovered(_) | EndpointNotice::Full(_) => None,
+            EndpointNotice::Failing(_) => None,
         };
         self.take_all_notices().await.into_iter().filter_map(disabled).collect()
     }

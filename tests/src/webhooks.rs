@@ -34,7 +34,7 @@ use webhooks::endpoint::WebhookEndpoint;
 use webhooks::guard::Policy;
 use webhooks::secrets::{EndpointSecret, KeyringCache};
 use webhooks::store::{Put, WebhookStore};
-use webhooks::{DrainCall, Drains, FanOut, QueueMessage, Queues, Schedule, delivery_id};
+use webhooks::{DrainMessage, Drains, FanOut, QueueMessage, Queues, Schedule, delivery_id};
 
 use crate::proxy::{Fault, Proxy};
 use crate::stack::{Stack, variables};
@@ -252,7 +252,7 @@ impl Stack {
     pub async fn store_carried(&self, id: DeliveryId) {
         let (store, now) = (self.webhooks().store, self.clock.now());
         let delivery = self.carried(id).await.stored(overdue_at(Schedule::default(), now));
-        store.call_drain_by(delivery.account_id, overdue_at(Schedule::default(), now), now).await.unwrap();
+        store.wake_drain_by(delivery.account_id, overdue_at(Schedule::default(), now), now).await.unwrap();
         assert_eq!(store.put_delivery(&delivery).await.unwrap(), Put::New);
     }
 
@@ -264,7 +264,7 @@ impl Stack {
             for message in queue.take(usize::try_from(queue.visible_count().await).unwrap()).await {
                 if let Ok(QueueMessage::First(carried)) = QueueMessage::parse(message.body.as_deref().unwrap()) {
                     let wake_at = overdue_at(Schedule::default(), now);
-                    store.call_drain_by(carried.account_id, wake_at, now).await.unwrap();
+                    store.wake_drain_by(carried.account_id, wake_at, now).await.unwrap();
                     store.put_delivery(&carried.stored(wake_at)).await.unwrap();
                 }
             }
@@ -273,13 +273,13 @@ impl Stack {
 
     /// Notes that an endpoint responds promptly. From then on its attempts are made at once.
     pub async fn prove(&self, endpoint: &WebhookEndpoint) {
-        self.webhooks().store.mark_prompt(endpoint, true).await.unwrap();
+        self.webhooks().store.mark_prompt(endpoint, true, self.now()).await.unwrap();
     }
 
     /// Returns the message that calls for a run of an account's drain, which was called before.
     pub async fn drain_message(&self, account_id: UserId) -> SqsMessage {
         let token = self.webhooks().store.drain(account_id).await.unwrap().unwrap().token;
-        let call = QueueMessage::Drain(DrainCall { account_id, token });
+        let call = QueueMessage::Drain(DrainMessage { account_id, token });
         message(Lane::Slow, &serde_json::to_string(&call).unwrap())
     }
 

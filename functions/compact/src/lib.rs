@@ -11,7 +11,7 @@ use common::metrics::{MEMORY_VARIABLE, Meter, Metric};
 use common::preflight;
 use common::records::{PublicItem, PublicListing};
 use common::resources::REBUILD_READ_UNITS_VARIABLE;
-use common::runtime::{Error, Service, Worker, names_no_rule, within_wall};
+use common::runtime::{Error, Service, Worker, catch_panic, names_no_rule};
 use common::store::StoreError;
 use market::Log;
 use market::Standing;
@@ -106,10 +106,10 @@ async fn compact_and_log<R: Columnar>(
     behind: Metric,
     compaction: &Compaction<R>,
 ) -> Result<(), StoreError> {
-    let standing = within_wall(Box::pin(compaction.standing())).await.unwrap_or_else(panicked);
+    let standing = catch_panic(Box::pin(compaction.standing())).await.unwrap_or_else(panicked);
     let found = standing.as_ref().ok().map(Standing::behind);
     let outcome = match standing {
-        Ok(standing) => within_wall(Box::pin(compaction.run_from(standing))).await.unwrap_or_else(panicked),
+        Ok(standing) => catch_panic(Box::pin(compaction.run_from(standing))).await.unwrap_or_else(panicked),
         Err(error) => Err(error),
     };
     let mut line = meter.line(match &outcome {

@@ -21,7 +21,7 @@ use common::aws::{Missing, Patience};
 use common::clock::Clock;
 use common::metrics::Meter;
 use common::preflight;
-use common::queues::{MessageCopy, UnsentCopy, in_walls, send_copies};
+use common::queues::{MessageCopy, UnsentCopy, isolating_panics, send_copies};
 use common::resources::Queue;
 use common::runtime::{Error, Service, Worker};
 use feed::{Applier, Message, Stores, parse};
@@ -74,7 +74,7 @@ impl Worker for Ingest {
     type Response = SqsBatchResponse;
 
     async fn work(&self, event: SqsEvent) -> Result<SqsBatchResponse, Error> {
-        Ok(in_walls(&self.meter, &event.records, |records| self.handle(records).boxed()).await)
+        Ok(isolating_panics(&self.meter, &event.records, |records| self.handle(records).boxed()).await)
     }
 
     async fn warm_up(&self) -> Result<(), String> {

@@ -17,7 +17,7 @@ use common::aws::{Missing, Patience};
 use common::backoff::equal_jitter;
 use common::logging::FUNCTION_VARIABLE;
 use common::resources::{BASE_BUCKET_VARIABLE, PRETRAFFIC_TIMEOUT, Resources};
-use common::runtime::{Error, Service, Worker, within_wall};
+use common::runtime::{Error, Service, Worker, catch_panic};
 pub use deployment::HookEvent;
 use deployment::{Deployments, Direction};
 use inventory::{CheckedResource, Clients};
@@ -98,7 +98,7 @@ impl Worker for Pretraffic {
             Direction::Over => tracing::info!("the deployment is over"),
             Direction::Back => self.report(&event, &Verdict::Passed).await?,
             Direction::Forward => {
-                let verdict = within_wall(timeout(self.limit, Box::pin(self.verdict()))).await;
+                let verdict = catch_panic(timeout(self.limit, Box::pin(self.verdict()))).await;
                 let late = |_| Verdict::Failed(vec![format!("not all versions answered within {:?}", self.limit)]);
                 // Otherwise CodeDeploy would wait for an hour.
                 let panicked = || Ok(Verdict::Failed(vec!["the hook panicked".to_owned()]));

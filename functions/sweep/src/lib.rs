@@ -12,7 +12,7 @@ use common::clock::Clock;
 use common::metrics::{Meter, Metric};
 use common::resources::{Queue, SWEEP_PERIOD};
 use common::rows::Unreadable;
-use common::runtime::{Error, Service, Worker, names_no_rule, within_wall};
+use common::runtime::{Error, Service, Worker, catch_panic, names_no_rule};
 use common::store::StoreError;
 use common::timestamp::Timestamp;
 use futures_util::future::join_all;
@@ -100,7 +100,7 @@ impl Sweep {
                     return steps;
                 }
             };
-            let walled = |row| within_wall(self.sweep_row(row));
+            let walled = |row| catch_panic(self.sweep_row(row));
             let mut done = stream::iter(rows).map(walled).buffer_unordered(CONCURRENCY);
             while let Some(step) = done.next().await {
                 steps.push(step.unwrap_or_else(|| Err(StoreError::Defect("a row panicked".to_owned()))));
@@ -118,7 +118,7 @@ impl Sweep {
 
     async fn sweep_row(&self, row: Due) -> Step {
         match row {
-            Due::Drain(account, wake_up) => match self.drains.wake(account, &wake_up, self.clock.now()).await {
+            Due::Drain(account, wake_up) => match self.drains.wake_due(account, &wake_up, self.clock.now()).await {
                 Ok(woken) => Ok(woken.map(|is_asleep| if is_asleep { Metric::Called } else { Metric::Overdue })),
                 Err(error @ StoreError::Corrupt { .. }) => self.set_aside(wake_up.unreadable(error)).await,
                 Err(error) => Err(error),

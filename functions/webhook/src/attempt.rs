@@ -81,7 +81,7 @@ impl Webhook {
     pub(crate) async fn release(&self, claimed: &Claimed<'_>) {
         let Claimed { dispatch, delivery, endpoint, lease, .. } = claimed;
         let step = release(&delivery.progress, *lease);
-        if let Err(error) = self.store.settle(dispatch.delivery_id, endpoint.id, &step).await {
+        if let Err(error) = self.store.apply(dispatch.delivery_id, endpoint.id, &step).await {
             tracing::warn!(delivery_id = %dispatch.delivery_id, %error, "cannot take a claim back");
         }
     }
@@ -121,7 +121,7 @@ impl Webhook {
             Put::Present(found) if found.progress.lease.is_some_and(|held| held.id == lease) => Ok(Claim::Made(found)),
             Put::Present(_) => {
                 let wake_at = overdue_at(self.schedule, now);
-                self.store.call_drain_by(carried.account_id, wake_at, now).await?;
+                self.store.wake_drain_by(carried.account_id, wake_at, now).await?;
                 let step = claim_watched(dispatch, lease, self.schedule, now);
                 self.claim_stored(dispatch, &step, lease, now).await
             }
@@ -194,7 +194,7 @@ impl Webhook {
     /// Notes that an endpoint is slow, so that its deliveries wait for the drain of their account. An error is only
     /// logged: without the note, other receivers may wait longer, but nothing is lost.
     async fn mark_slow(&self, endpoint: &WebhookEndpoint) {
-        if let Err(error) = self.store.mark_prompt(endpoint, false).await {
+        if let Err(error) = self.store.mark_prompt(endpoint, false, self.clock.now()).await {
             tracing::warn!(endpoint_id = %endpoint.id, %error, "cannot note that the endpoint is slow");
         }
     }

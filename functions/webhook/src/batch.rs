@@ -8,7 +8,7 @@ use std::time::Duration;
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsMessage};
 use common::ids::{EndpointId, UserId};
 use common::queues::{MessageCopy, send_copies};
-use common::runtime::within_wall;
+use common::runtime::catch_panic;
 use common::store::StoreError;
 use futures_util::future::{BoxFuture, join_all};
 use futures_util::stream::FuturesUnordered;
@@ -26,7 +26,7 @@ use crate::outcome::{DispatchOutcome, log};
 const MAX_IN_FLIGHT: usize = 4;
 /// Attempts of a batch that have not begun after this time wait for the drain of their account. So an endpoint does not
 /// hold a worker up for much longer than one of its attempts takes.
-const PATIENCE: Duration = Duration::from_secs(1);
+const BEGIN_WITHIN: Duration = Duration::from_secs(1);
 
 /// The endpoints of a batch. An endpoint that cannot be read is an error, because it was not removed.
 pub(crate) type Found = HashMap<EndpointId, Result<WebhookEndpoint, StoreError>>;
@@ -70,7 +70,7 @@ impl Webhook {
             }
         }
         let drained = drains.into_iter().map(|(number, call)| async move {
-            let drained = within_wall(self.drain(call).boxed()).await;
+            let drained = catch_panic(self.drain(call).boxed()).await;
             (number, drained.unwrap_or_else(|| (DispatchOutcome::panicked(), Vec::new())))
         });
         let drained = join_all(drained);
@@ -128,7 +128,7 @@ impl Webhook {
             messages.into_iter().map(|(id, messages)| self.handle_endpoint(endpoints.get(&id), messages));
         let of_accounts = off.into_values().map(|messages| self.hold_all(messages).boxed());
         // What panics here is not handled, and the rest is.
-        let walled = of_endpoints.chain(of_accounts).map(within_wall);
+        let walled = of_endpoints.chain(of_accounts).map(catch_panic);
         join_all(walled).await.into_iter().flatten().flatten().collect()
     }
 
@@ -173,7 +173,7 @@ impl Webhook {
         let mut waiting = messages.into_iter();
         let mut under_way = FuturesUnordered::<BoxFuture<'_, Vec<(usize, DispatchOutcome)>>>::new();
         under_way.extend(waiting.by_ref().take(MAX_IN_FLIGHT).map(|message| self.attempt_one(message, endpoint)));
-        let mut patience = std::pin::pin!(tokio::time::sleep(PATIENCE));
+        let mut patience = std::pin::pin!(tokio::time::sleep(BEGIN_WITHIN));
         let mut outcomes = self.wait(endpoint, to_wait).await;
         loop {
             tokio::select! {
@@ -202,7 +202,7 @@ impl Webhook {
                 let done = self.attempt(&message, endpoint).await;
                 self.or_later(&message, done).await
             };
-            let done = within_wall(attempt.boxed()).await;
+            let done = catch_panic(attempt.boxed()).await;
             vec![(message.number, done.unwrap_or_else(DispatchOutcome::panicked))]
         })
     }

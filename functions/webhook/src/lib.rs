@@ -23,7 +23,7 @@ use common::aws::{Missing, Patience};
 use common::clock::Clock;
 use common::metrics::Meter;
 use common::preflight;
-use common::queues::in_walls;
+use common::queues::isolating_panics;
 use common::resources::Queue;
 use common::runtime::{Error, Service, Worker};
 use futures_util::FutureExt;
@@ -100,6 +100,6 @@ impl Worker for Webhook {
     type Response = SqsBatchResponse;
 
     async fn work(&self, event: SqsEvent) -> Result<SqsBatchResponse, Error> {
-        Ok(in_walls(&self.meter, &event.records, |records| self.handle(records).boxed()).await)
+        Ok(isolating_panics(&self.meter, &event.records, |records| self.handle(records).boxed()).await)
     }
 }

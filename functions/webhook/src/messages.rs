@@ -8,7 +8,7 @@ use common::backoff::equal_jitter_seconds;
 use common::store::StoreError;
 use common::timestamp::Timestamp;
 use futures_util::future::join_all;
-use webhooks::Call;
+use webhooks::QueueMessage;
 use webhooks::delivery::{
     Carried, Delivery, Dispatch, Lane, StepRefusal, Token, end, hold, overdue_at, refusal, wait, watch,
 };
@@ -29,7 +29,6 @@ const AWAY_SECONDS: u32 = 10;
 const AGAIN_SECONDS: u32 = 1;
 
 /// A message that calls for an attempt.
-#[derive(Clone)]
 pub(crate) struct Received {
     /// The message's number in its batch.
     pub(crate) number: usize,
@@ -73,12 +72,12 @@ impl Webhook {
     pub(crate) async fn store(&self, carried: &Carried) -> Result<(), StoreError> {
         let now = self.clock.now();
         let wake_at = overdue_at(self.schedule, now);
-        self.store.call_drain_by(carried.account_id, wake_at, now).await?;
+        self.store.wake_drain_by(carried.account_id, wake_at, now).await?;
         let Put::Present(found) = self.store.put_delivery(&carried.stored(wake_at)).await? else {
             return Ok(());
         };
         match watch(&found.progress, wake_at) {
-            Some(step) => self.store.settle(found.id, found.endpoint_id, &step).await.map(drop),
+            Some(step) => self.store.apply(found.id, found.endpoint_id, &step).await.map(drop),
             None => Ok(()),
         }
     }
@@ -92,9 +91,9 @@ impl Webhook {
         if messages.is_empty() {
             return Vec::new();
         }
-        let waiting = join_all(messages.iter().map(|message| self.wait_in_table(endpoint, message))).await;
+        let waiting = join_all(messages.iter().map(|message| self.wait_in_table(message))).await;
         // Each of them must be found, so the call comes after the writes.
-        let called = self.drains.call(endpoint.account_id, self.clock.now()).await;
+        let called = self.drains.wake(endpoint.account_id, self.clock.now()).await;
         let outcomes = messages.iter().zip(waiting).map(|(message, waiting)| {
             let done = waiting.and_then(|outcome| called.clone().map(|()| outcome));
             async move { (message.number, self.or_later(message, done).await) }
@@ -102,26 +101,17 @@ impl Webhook {
         join_all(outcomes).await
     }
 
-    /// Records that an attempt waits. A new delivery is held instead if its endpoint is full.
+    /// Records that an attempt waits.
     ///
     /// If the delivery has moved on, there is nothing to record. If somebody is making the attempt, the message comes again
     /// when the lease has ended: whoever claimed the delivery may have died. It may also have died without giving the
     /// delivery a wake-up. So the delivery gets one before its message is acknowledged.
-    async fn wait_in_table(
-        &self,
-        endpoint: &WebhookEndpoint,
-        message: &Received,
-    ) -> Result<DispatchOutcome, StoreError> {
+    async fn wait_in_table(&self, message: &Received) -> Result<DispatchOutcome, StoreError> {
         let (dispatch, now) = (&message.dispatch, self.clock.now());
-        if let Some(carried) = &message.carried {
-            let (new, outcome) = if endpoint.full_since.is_some() {
-                (carried.held(now), DispatchOutcome::Overflowed)
-            } else {
-                (carried.stored(now), DispatchOutcome::Waiting)
-            };
-            if self.store.put_delivery(&new).await? == Put::New {
-                return Ok(outcome);
-            }
+        if let Some(carried) = &message.carried
+            && self.store.put_delivery(&carried.stored(now)).await? == Put::New
+        {
+            return Ok(DispatchOutcome::Waiting);
         }
         match self.store.step(dispatch.delivery_id, dispatch.endpoint_id, &wait(dispatch, now)).await? {
             StepOutcome::Changed(_) => Ok(DispatchOutcome::Waiting),
@@ -221,12 +211,14 @@ impl Webhook {
             Ok(outcome) => outcome,
             Err(error) if is_transient(&error) => self.postpone(received, away_seconds(), error.to_string()).await,
             Err(error) => {
-                if let Some(carried) = &received.carried
-                    && let Err(error) = self.store(carried).await
-                {
-                    tracing::warn!(delivery_id = %carried.delivery_id, %error, "cannot store the delivery");
+                let stored = match &received.carried {
+                    Some(carried) => self.store(carried).await,
+                    None => Ok(()),
+                };
+                match stored {
+                    Err(away) if is_transient(&away) => DispatchOutcome::Failed(away.to_string()),
+                    _ => DispatchOutcome::stopped_by(&error),
                 }
-                DispatchOutcome::stopped_by(&error)
             }
         }
     }
@@ -240,8 +232,11 @@ impl Webhook {
 
     /// Sends a copy of a message to the retry queue, with a delay.
     async fn postpone(&self, received: &Received, delay_seconds: u32, why: String) -> DispatchOutcome {
-        let Received { dispatch, carried, .. } = received.clone();
-        match self.queues.call_once(Lane::Retry, Call { dispatch, carried, delay_seconds }).await {
+        let message = match &received.carried {
+            Some(carried) => QueueMessage::First(Arc::clone(carried)),
+            None => QueueMessage::Attempt(received.dispatch),
+        };
+        match self.queues.send_one(Lane::Retry, message, delay_seconds).await {
             Ok(()) => DispatchOutcome::Postponed(why),
             Err(unsent) => DispatchOutcome::uncopied(&unsent),
         }

@@ -18,8 +18,6 @@ pub(crate) enum DispatchOutcome {
     SwitchedOff,
     /// The delivery is held, because its endpoint is off.
     Held,
-    /// The delivery is held, because too many of its endpoint wait.
-    Overflowed,
     /// The delivery waited until it was no longer kept, and has failed.
     Expired,
     /// The message calls for nothing any more: the delivery has moved on or has ended.
@@ -74,8 +72,7 @@ pub(crate) fn log(
     keyless: u64,
 ) {
     use DispatchOutcome::{
-        Defective, Delivered, Exhausted, Expired, Failed, Held, Overflowed, Postponed, SwitchedOff, Unacknowledged,
-        Void, Waiting,
+        Defective, Delivered, Exhausted, Expired, Failed, Held, Postponed, SwitchedOff, Unacknowledged, Void, Waiting,
     };
     for (record, outcome) in records.iter().zip(outcomes) {
         let message_id = record.message_id.as_deref();
@@ -100,7 +97,6 @@ pub(crate) fn log(
     line.count(Metric::Exhausted, count(|outcome| matches!(outcome, Exhausted | SwitchedOff)));
     line.count(Metric::SwitchedOff, count(|outcome| matches!(outcome, SwitchedOff)));
     line.count(Metric::Held, count(|outcome| matches!(outcome, Held)));
-    line.count(Metric::Overflowed, count(|outcome| matches!(outcome, Overflowed)));
     line.count(Metric::Expired, count(|outcome| matches!(outcome, Expired)));
     line.member("void", &count(|outcome| matches!(outcome, Void)));
     line.member("waiting", &count(|outcome| matches!(outcome, Waiting)));

@@ -9,9 +9,9 @@ use common::store::StoreError;
 use common::timestamp::Timestamp;
 use webhooks::delivery::{AfterFailure, Attempt, Delivery, Dispatch, Lane, Token, Transition, after_failure, succeed};
 use webhooks::endpoint::WebhookEndpoint;
-use webhooks::notice::{About, DisabledNotice, FailingNotice, FullNotice, RecoveredNotice};
+use webhooks::notice::{About, DisabledNotice, FailingNotice};
 use webhooks::store::DisableOutcome;
-use webhooks::{Call, Wait};
+use webhooks::{QueueMessage, Wait};
 
 use crate::Webhook;
 use crate::outcome::{DispatchOutcome, is_transient};
@@ -53,7 +53,7 @@ impl Webhook {
             if delivery.is_test && endpoint.host_changed_at.is_some() {
                 self.store.prove_host(endpoint).await?;
             }
-            return Ok(self.record_success(made, attempt).await?.into());
+            return Ok(self.acknowledge(dispatch, attempt).await?.into());
         }
         let now = self.clock.now();
         let warning = FailingNotice::after_failure(endpoint, delivery, &attempt, self.schedule, now);
@@ -62,13 +62,13 @@ impl Webhook {
                 // What makes the next attempt come is prepared before the record, so a crash in between cannot lose it.
                 // Until the record makes its token the delivery's, the message is void.
                 if let Wait::Delayed { seconds } = wait {
-                    let call = Call::new(dispatch.after(*lease), seconds);
-                    let sent = self.queues.call_once(Lane::Retry, call).await;
+                    let next = QueueMessage::Attempt(dispatch.after(*lease));
+                    let sent = self.queues.send_one(Lane::Retry, next, seconds).await;
                     sent.map_err(|unsent| StoreError::Unavailable(unsent.to_string()))?;
                 }
                 let (_, wake_at) = wait.times(self.schedule, now);
                 if !has_drain.load(Ordering::Relaxed) {
-                    self.store.call_drain_by(dispatch.account_id, wake_at, now).await?;
+                    self.store.wake_drain_by(dispatch.account_id, wake_at, now).await?;
                 }
                 let outcome = match warning {
                     Some(notice) => self.warn(made, &step, &notice).await?,
@@ -81,22 +81,11 @@ impl Webhook {
         }
     }
 
-    /// Records an acknowledgement. If the owner was warned of failures, it is told that they are over.
-    async fn record_success(&self, made: &Claimed<'_>, attempt: Attempt) -> Result<DispatchOutcome, StoreError> {
-        let Claimed { dispatch, delivery, endpoint, .. } = made;
-        let Some(notice) = RecoveredNotice::after_success(endpoint, delivery, &attempt, self.clock.now()) else {
-            return self.acknowledge(dispatch, attempt).await;
-        };
-        let outcome = self.acknowledge(dispatch, attempt).await?;
-        self.end_warning(made, &notice).await;
-        Ok(outcome)
-    }
-
     async fn acknowledge(&self, dispatch: &Dispatch, attempt: Attempt) -> Result<DispatchOutcome, StoreError> {
         let step = succeed(dispatch, attempt);
         let mut tries = 1;
         loop {
-            match self.store.settle(dispatch.delivery_id, dispatch.endpoint_id, &step).await {
+            match self.store.apply(dispatch.delivery_id, dispatch.endpoint_id, &step).await {
                 Ok(_) => return Ok(DispatchOutcome::Delivered),
                 Err(error) if is_transient(&error) && tries < MAX_TRIES => tries += 1,
                 Err(error) => return Err(error),
@@ -137,7 +126,7 @@ impl Webhook {
         step: &Transition,
         made: DispatchOutcome,
     ) -> Result<DispatchOutcome, StoreError> {
-        let is_made = self.store.settle(dispatch.delivery_id, dispatch.endpoint_id, step).await?;
+        let is_made = self.store.apply(dispatch.delivery_id, dispatch.endpoint_id, step).await?;
         Ok(if is_made { made } else { DispatchOutcome::Void })
     }
 
@@ -168,41 +157,6 @@ impl Webhook {
                 tracing::warn!(endpoint_id = %endpoint.id, %error, "cannot warn the owner");
                 self.step(dispatch, step, DispatchOutcome::Unacknowledged).await
             }
-        }
-    }
-
-    /// Notes that an endpoint has recovered, unless another delivery to it has failed for as long as one that warns.
-    ///
-    /// An error is only logged, because it must not keep the acknowledgement from being recorded. The next acknowledged
-    /// attempt tries again.
-    async fn end_warning(&self, made: &Claimed<'_>, notice: &RecoveredNotice) {
-        let Claimed { delivery, endpoint, .. } = made;
-        let wake_at = self.notice_wake_at(notice.recovered_at);
-        let ended = async {
-            let is_failing = self.store.is_failing(endpoint, delivery.id).await?;
-            Ok::<_, StoreError>(!is_failing && self.store.end_warning(endpoint, notice, wake_at).await?)
-        };
-        match ended.await {
-            Ok(true) => self.send_notice(notice.about.notice_id).await,
-            Ok(false) => {}
-            Err(error) => {
-                tracing::warn!(endpoint_id = %endpoint.id, %error, "cannot note that the endpoint has recovered");
-            }
-        }
-    }
-
-    /// Notes that an endpoint is full, and tells its owner. An error is only logged: the next run of the drain tries
-    /// again.
-    pub(crate) async fn mark_full(&self, endpoint: &mut WebhookEndpoint, notice: &FullNotice) {
-        match self.store.mark_full(endpoint, notice, self.notice_wake_at(notice.full_at)).await {
-            Ok(is_told) => {
-                tracing::warn!(endpoint_id = %endpoint.id, waiting = notice.waiting, "full");
-                endpoint.full_since = Some(notice.full_at);
-                if is_told {
-                    self.send_notice(notice.about.notice_id).await;
-                }
-            }
-            Err(error) => tracing::warn!(endpoint_id = %endpoint.id, %error, "cannot note that the endpoint is full"),
         }
     }
 

@@ -13,7 +13,7 @@ use crate::aws::{Environment, Missing, Patience};
 use crate::metrics::{Meter, Metric};
 use crate::preflight::{ProbeFuture, ResourceKind};
 use crate::resources::Queue;
-use crate::runtime::{Service, within_wall};
+use crate::runtime::{Service, catch_panic};
 use crate::store::explain;
 
 /// The longest delay of a message that SQS allows, in seconds.
@@ -54,15 +54,15 @@ pub fn probe(client: &Client, url: &str) -> ProbeFuture {
 
 /// Handles a batch of messages. If that panics, handles each message by itself, as if it had come again: so a panic
 /// costs only the message that causes it. That one has failed, stays in its queue, and counts as a defect.
-pub async fn in_walls<'r>(
+pub async fn isolating_panics<'r>(
     meter: &Meter,
     records: &'r [SqsMessage],
     handle: impl Fn(&'r [SqsMessage]) -> BoxFuture<'r, SqsBatchResponse>,
 ) -> SqsBatchResponse {
-    if let Some(response) = within_wall(handle(records)).await {
+    if let Some(response) = catch_panic(handle(records)).await {
         return response;
     }
-    let each = join_all(records.iter().map(|record| within_wall(handle(std::slice::from_ref(record))))).await;
+    let each = join_all(records.iter().map(|record| catch_panic(handle(std::slice::from_ref(record))))).await;
     let mut response = SqsBatchResponse::default();
     for (record, handled) in records.iter().zip(each) {
         if let Some(handled) = handled {

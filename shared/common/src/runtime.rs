@@ -41,7 +41,7 @@ pub trait Worker: Send + Sync + 'static {
 
 /// Does a part of an invocation's work. Returns `None` if it panicked, which the panic hook has logged. Without this, a
 /// panic ends the invocation, and what the other parts were doing.
-pub async fn within_wall<T>(part: impl Future<Output = T>) -> Option<T> {
+pub async fn catch_panic<T>(part: impl Future<Output = T>) -> Option<T> {
     AssertUnwindSafe(part).catch_unwind().await.ok()
 }
 

@@ -7,7 +7,7 @@ use common::event::EventKind;
 use common::ids::{EndpointId, UserId};
 use common::rotation::Secrets;
 use common::rows::{Rows, Unreadable};
-use common::timestamp::{DAY_MILLIS, Timestamp};
+use common::timestamp::Timestamp;
 
 /// The largest number of endpoints that an account may have (specification 6.11.1).
 pub const MAX_ENDPOINTS: u32 = 10;
@@ -42,14 +42,10 @@ pub struct WebhookEndpoint {
     pub secret_version: u64,
     /// Whether it is known to respond promptly. If not, its deliveries wait for the drain of its account.
     pub is_prompt: bool,
-    /// The latest warning to its owner, which may belong to an earlier epoch.
+    /// The latest warning to its owner that deliveries fail, which may belong to an earlier epoch.
     pub warning: Option<Warning>,
     /// When its URL got another host, if no test has reached that host yet.
     pub host_changed_at: Option<Timestamp>,
-    /// Since when it is full ([`crate::drain::FULL_AT`]), if it is. Its new deliveries are held meanwhile.
-    pub full_since: Option<Timestamp>,
-    /// When its owner was told last that it is full.
-    pub full_told_at: Option<Timestamp>,
 }
 
 /// A warning to the owner that deliveries to the endpoint fail.
@@ -57,11 +53,7 @@ pub struct WebhookEndpoint {
 pub struct Warning {
     /// The epoch to which it belongs.
     pub epoch: u64,
-    /// How many there were before it in this epoch.
-    pub number: u32,
     pub at: Timestamp,
-    /// Whether the owner was told that the endpoint has recovered.
-    pub is_over: bool,
 }
 
 /// An account's endpoints. The readable ones come oldest first.
@@ -107,17 +99,9 @@ impl WebhookEndpoint {
         self.host_changed_at.is_some_and(|changed_at| created_at <= changed_at)
     }
 
-    /// Returns the warning of this epoch, if there was one.
-    pub fn current_warning(&self) -> Option<Warning> {
-        self.warning.filter(|warning| warning.epoch == self.epoch)
-    }
-}
-
-impl Warning {
-    /// Returns the warning that may follow this one now: the endpoint must have recovered, and a day must have passed.
-    pub fn next(self, now: Timestamp) -> Option<Self> {
-        let is_due = self.is_over && self.at.plus_millis(DAY_MILLIS) <= now;
-        is_due.then(|| Self { number: self.number + 1, at: now, is_over: false, ..self })
+    /// Returns when its owner was warned last in this epoch, if that has happened.
+    pub fn warned_at(&self) -> Option<Timestamp> {
+        self.warning.filter(|warning| warning.epoch == self.epoch).map(|warning| warning.at)
     }
 }
 

@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 use super::Unsent;
 use super::delivery::{Carried, Lane};
 use super::endpoint::{Endpoints, WebhookEndpoint};
-use super::queues::{Call, Queues};
+use super::queues::{QueueMessage, Queues};
 use super::schedule::delivery_id;
 use super::store::WebhookStore;
 use common::event::{Event, EventKind};
@@ -26,9 +26,9 @@ pub struct FanOut {
 }
 
 /// A delivery to be sent.
-struct Made {
+struct Outgoing {
     event: usize,
-    call: Call,
+    message: QueueMessage,
     lane: Lane,
 }
 
@@ -53,19 +53,19 @@ impl FanOut {
         };
         let mut outcomes: Vec<Result<bool, StoreError>> =
             events.iter().map(|(_, event)| unsent_outcome(event, accounts.get(&event.account_id))).collect();
-        let mut made = Vec::new();
+        let mut outgoing = Vec::new();
         for (index, (_, event)) in events.iter().enumerate() {
             match self.deliveries(index, event, &accounts, now) {
-                Ok(deliveries) => made.extend(deliveries),
+                Ok(deliveries) => outgoing.extend(deliveries),
                 Err(error) => outcomes[index] = Err(error),
             }
         }
-        for one in &made {
+        for one in &outgoing {
             if let Ok(is_sent) = &mut outcomes[one.event] {
                 *is_sent = true;
             }
         }
-        for (index, unsent) in self.send(&made).await {
+        for (index, unsent) in self.send(&outgoing).await {
             outcomes[index] = Err(StoreError::Unavailable(unsent.to_string()));
         }
         events.into_iter().map(|(tag, _)| tag).zip(outcomes).collect()
@@ -78,22 +78,22 @@ impl FanOut {
         event: &Event,
         accounts: &HashMap<UserId, Endpoints>,
         now: Timestamp,
-    ) -> Result<Vec<Made>, StoreError> {
+    ) -> Result<Vec<Outgoing>, StoreError> {
         let endpoints = accounts.get(&event.account_id).into_iter().flat_map(|account| &account.readable);
         let selecting = endpoints.filter(|endpoint| endpoint.events.contains(&event.kind));
-        let made = selecting.map(|endpoint| {
-            let call = Call::carrying(Arc::new(carried(event, endpoint, now)?), 0);
-            Ok(Made { event: index, call, lane: self.pace.lane(endpoint, now) })
+        let outgoing = selecting.map(|endpoint| {
+            let message = QueueMessage::First(Arc::new(carried(event, endpoint, now)?));
+            Ok(Outgoing { event: index, message, lane: self.pace.lane(endpoint, now) })
         });
-        made.collect()
+        outgoing.collect()
     }
 
     /// Sends messages. Returns those that may not have been sent, each as the index of its event and the reason.
-    async fn send(&self, made: &[Made]) -> Vec<(usize, Unsent)> {
+    async fn send(&self, outgoing: &[Outgoing]) -> Vec<(usize, Unsent)> {
         let lanes = [Lane::First, Lane::Retry].map(|lane| async move {
-            let some: Vec<_> = made.iter().filter(|one| one.lane == lane).collect();
-            let calls: Vec<Call> = some.iter().map(|one| one.call.clone()).collect();
-            let sent = self.queues.call(lane, &calls).await;
+            let some: Vec<_> = outgoing.iter().filter(|one| one.lane == lane).collect();
+            let messages: Vec<_> = some.iter().map(|one| (one.message.clone(), 0)).collect();
+            let sent = self.queues.send(lane, &messages).await;
             let unsent = some.iter().zip(sent).filter_map(|(one, sent)| Some((one.event, sent.err()?)));
             unsent.collect::<Vec<_>>()
         });
@@ -183,8 +183,6 @@ mod tests {
             is_prompt: true,
             warning: None,
             host_changed_at: None,
-            full_since: None,
-            full_told_at: None,
         }
     }
 

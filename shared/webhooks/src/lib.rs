@@ -16,6 +16,5 @@ mod schedule;
 pub use drain::Drains;
 pub use fan_out::{FIRST_ATTEMPTS_PER_SECOND, FanOut, body};
 pub use notice::Notices;
-pub use queues::{Call, DrainCall, QueueMessage, Queues, Unsent};
-pub(crate) use schedule::WARNING_ATTEMPT;
+pub use queues::{DrainMessage, QueueMessage, Queues, Unsent};
 pub use schedule::{ATTEMPTS, DELAYS_SECONDS, Schedule, Wait, delivery_id};

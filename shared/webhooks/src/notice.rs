@@ -13,9 +13,9 @@ use common::ids::{DeliveryId, EndpointId, NoticeId, UserId};
 use common::resources::Queue;
 use common::runtime::Service;
 use common::store::{StoreError, explain};
-use common::timestamp::Timestamp;
+use common::timestamp::{DAY_MILLIS, Timestamp};
 
-/// A message to the marketplace about an endpoint (specification 6.9.6 and 6.9.9).
+/// A message to the marketplace about an endpoint (specification 6.9.6 and 6.9.8).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type")]
 pub enum EndpointNotice {
@@ -25,12 +25,6 @@ pub enum EndpointNotice {
     /// A delivery to it has been failing for 36 minutes.
     #[serde(rename = "endpoint.failing")]
     Failing(FailingNotice),
-    /// It has acknowledged an attempt after that, and no delivery is left that has failed for so long.
-    #[serde(rename = "endpoint.recovered")]
-    Recovered(RecoveredNotice),
-    /// Too many deliveries to it wait, so new ones are held.
-    #[serde(rename = "endpoint.full")]
-    Full(FullNotice),
 }
 
 /// What every notice begins with.
@@ -76,35 +70,6 @@ pub struct FailingNotice {
     pub disable_due_at: Timestamp,
 }
 
-/// The notice that an endpoint has recovered after a [`FailingNotice`]. There is at most one for each of those.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RecoveredNotice {
-    #[serde(flatten)]
-    pub about: About,
-    /// The delivery whose attempt was acknowledged.
-    pub delivery_id: DeliveryId,
-    /// How many attempts of the delivery's round had failed before.
-    pub failed_attempts: u32,
-    /// The HTTP status of the acknowledgement.
-    pub last_status: Option<u16>,
-    /// The warning that is over, and when that was. It is sent before this notice.
-    pub failing_notice_id: NoticeId,
-    pub failing_at: Timestamp,
-    pub recovered_at: Timestamp,
-}
-
-/// The notice that an endpoint is full. There is at most one a day.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FullNotice {
-    #[serde(flatten)]
-    pub about: About,
-    /// About how many deliveries wait for their first attempt.
-    pub waiting: u64,
-    /// Since when the oldest of them waits.
-    pub waiting_since: Timestamp,
-    pub full_at: Timestamp,
-}
-
 impl About {
     pub fn new(notice_id: NoticeId, endpoint: &WebhookEndpoint) -> Self {
         let WebhookEndpoint { id, account_id, url, .. } = endpoint;
@@ -115,10 +80,7 @@ impl About {
 impl EndpointNotice {
     pub const fn about(&self) -> &About {
         match self {
-            Self::Disabled(DisabledNotice { about, .. })
-            | Self::Failing(FailingNotice { about, .. })
-            | Self::Recovered(RecoveredNotice { about, .. })
-            | Self::Full(FullNotice { about, .. }) => about,
+            Self::Disabled(DisabledNotice { about, .. }) | Self::Failing(FailingNotice { about, .. }) => about,
         }
     }
 
@@ -127,8 +89,6 @@ impl EndpointNotice {
         match self {
             Self::Disabled(notice) => notice.disabled_at,
             Self::Failing(notice) => notice.failing_at,
-            Self::Recovered(notice) => notice.recovered_at,
-            Self::Full(notice) => notice.full_at,
         }
     }
 }
@@ -147,8 +107,7 @@ impl DisabledNotice {
 impl FailingNotice {
     /// Returns the notice that the failure of an attempt calls for, if it calls for one: the attempt must be the one
     /// that falls 36 minutes in or a later one, all of them in the endpoint's epoch, and the owner must not have been
-    /// warned in this epoch, or a day ago and the endpoint has recovered since. `delivery` is as it was when it was
-    /// claimed.
+    /// warned in this epoch within a day. `delivery` is as it was when it was claimed.
     pub fn after_failure(
         endpoint: &WebhookEndpoint,
         delivery: &Delivery,
@@ -159,17 +118,15 @@ impl FailingNotice {
         let progress = &delivery.progress;
         let failed_attempts = progress.failed_attempts + 1;
         let is_of_epoch = progress.epoch == Some(endpoint.epoch);
-        if delivery.is_test || failed_attempts < WARNING_ATTEMPT || !is_of_epoch {
+        let is_warned = endpoint.warned_at().is_some_and(|at| at.plus_millis(DAY_MILLIS) > now);
+        if delivery.is_test || failed_attempts < WARNING_ATTEMPT || !is_of_epoch || is_warned {
             return None;
         }
-        let number = match endpoint.current_warning() {
-            None => 0,
-            Some(warning) => warning.next(now)?.number,
-        };
+        let id = Uuid::new_v5(&endpoint.id.uuid(), format!("failing#{}#{}", endpoint.epoch, now.millis()).as_bytes());
         let earlier = usize::try_from(progress.failed_attempts).unwrap_or(usize::MAX);
         let first = progress.attempts.get(progress.attempts.len().saturating_sub(earlier));
         Some(Self {
-            about: About::new(notice_id(endpoint, "failing", number), endpoint),
+            about: About::new(id.into(), endpoint),
             delivery_id: delivery.id,
             failed_attempts,
             remaining_attempts: ATTEMPTS - failed_attempts,
@@ -180,49 +137,6 @@ impl FailingNotice {
             disable_due_at: schedule.last_due(failed_attempts, now),
         })
     }
-}
-
-impl FullNotice {
-    /// Returns the notice that an endpoint is full from now on.
-    pub fn new(endpoint: &WebhookEndpoint, waiting: u64, waiting_since: Timestamp, now: Timestamp) -> Self {
-        Self {
-            about: About::new(
-                Uuid::new_v5(&endpoint.id.uuid(), format!("full#{}", now.millis()).as_bytes()).into(),
-                endpoint,
-            ),
-            waiting,
-            waiting_since,
-            full_at: now,
-        }
-    }
-}
-
-impl RecoveredNotice {
-    /// Returns the notice that an acknowledged attempt calls for, if it calls for one: the owner must have been warned
-    /// in this epoch, and must not have been told since that the endpoint has recovered.
-    pub fn after_success(
-        endpoint: &WebhookEndpoint,
-        delivery: &Delivery,
-        attempt: &Attempt,
-        now: Timestamp,
-    ) -> Option<Self> {
-        let warning = endpoint.current_warning().filter(|warning| !warning.is_over && !delivery.is_test)?;
-        Some(Self {
-            about: About::new(notice_id(endpoint, "recovered", warning.number), endpoint),
-            delivery_id: delivery.id,
-            failed_attempts: delivery.progress.failed_attempts,
-            last_status: attempt.status,
-            failing_notice_id: notice_id(endpoint, "failing", warning.number),
-            failing_at: warning.at,
-            recovered_at: now,
-        })
-    }
-}
-
-/// Returns the id of an epoch's notice of this kind with this number, from 0.
-fn notice_id(endpoint: &WebhookEndpoint, kind: &str, number: u32) -> NoticeId {
-    let number = if number == 0 { String::new() } else { format!("#{number}") };
-    Uuid::new_v5(&endpoint.id.uuid(), format!("{kind}#{}{number}", endpoint.epoch).as_bytes()).into()
 }
 
 /// Returns the id of the notice that an endpoint was switched off. Each epoch has one notice, whoever sends it and
@@ -251,22 +165,11 @@ impl Notices {
     /// Sends a notice that has not been sent, then marks it as sent. After a crash between the two it is sent again.
     pub async fn send(&self, id: NoticeId) -> Result<(), StoreError> {
         let Some(notice) = self.store.unsent_notice(id).await? else { return Ok(()) };
-        if let EndpointNotice::Recovered(RecoveredNotice { failing_notice_id, .. }) = &notice
-            && let Some(failing) = self.store.unsent_notice(*failing_notice_id).await?
-        {
-            self.deliver(&failing).await?;
-            self.store.notice_sent(*failing_notice_id).await?;
-        }
-        self.deliver(&notice).await?;
-        self.store.notice_sent(id).await
-    }
-
-    async fn deliver(&self, notice: &EndpointNotice) -> Result<(), StoreError> {
         let request = self.client.send_message().queue_url(&self.queue_url);
-        let request = request.message_body(serde_json::to_string(notice)?);
+        let request = request.message_body(serde_json::to_string(&notice)?);
         let request = request.message_group_id(notice.about().endpoint_id.to_string());
         let request = request.message_deduplication_id(notice.about().notice_id.to_string());
-        let sent = request.send().await;
-        sent.map(drop).map_err(|error| StoreError::Unavailable(explain(&error)))
+        request.send().await.map_err(|error| StoreError::Unavailable(explain(&error)))?;
+        self.store.notice_sent(id).await
     }
 }

@@ -11,6 +11,9 @@ use common::ids::EndpointId;
 pub const SLOW_AFTER: Duration = Duration::from_secs(1);
 /// An attempt whose request is not even written after this time is slow as well.
 pub const CONNECT_FOR: Duration = Duration::from_secs(3);
+/// For how long an endpoint that was slow is left to the drain at least, in seconds. So a receiver that hangs again and
+/// again occupies few instances.
+pub const SLOW_FOR_SECONDS: i64 = 5 * 60;
 /// An endpoint is slow after this many lags since its last prompt answer.
 const MAX_LAGS: u32 = 3;
 

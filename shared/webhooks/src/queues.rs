@@ -24,17 +24,26 @@ pub enum QueueMessage {
     /// Calls for the first attempt of the delivery that it carries.
     First(Arc<Carried>),
     /// Calls for a run of the drain of an account.
-    Drain(DrainCall),
+    Drain(DrainMessage),
 }
 
 /// Calls for a run of the drain of an account. It is void once a run has begun under its token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct DrainCall {
+pub struct DrainMessage {
     pub account_id: UserId,
     pub token: Token,
 }
 
 impl QueueMessage {
+    /// Returns whose deliveries it is about.
+    fn account_id(&self) -> UserId {
+        match self {
+            Self::Attempt(dispatch) => dispatch.account_id,
+            Self::First(carried) => carried.account_id,
+            Self::Drain(drain) => drain.account_id,
+        }
+    }
+
     /// Reads a message.
     pub fn parse(text: &str) -> Result<Self, UnreadableMessage> {
         FORMAT.of_message(text)?;
@@ -55,42 +64,13 @@ impl QueueMessage {
 enum Stored {
     Attempt(Dispatch),
     First,
-    Drain(DrainCall),
-}
-
-/// An attempt to call for, and the delay before it.
-#[derive(Clone, Debug)]
-pub struct Call {
-    pub dispatch: Dispatch,
-    /// The delivery, if it is not stored yet.
-    pub carried: Option<Arc<Carried>>,
-    /// A delay that is longer than SQS allows ([`MAX_DELAY_SECONDS`]) is cut to that.
-    pub delay_seconds: u32,
+    Drain(DrainMessage),
 }
 
 /// Why a message may not have been sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Unsent(String);
-
-impl Call {
-    /// Calls for an attempt of a delivery that is stored.
-    pub const fn new(dispatch: Dispatch, delay_seconds: u32) -> Self {
-        Self { dispatch, carried: None, delay_seconds }
-    }
-
-    /// Calls for the first attempt of a delivery that its message carries.
-    pub fn carrying(carried: Arc<Carried>, delay_seconds: u32) -> Self {
-        Self { dispatch: carried.dispatch(), carried: Some(carried), delay_seconds }
-    }
-
-    fn body(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(&match &self.carried {
-            None => QueueMessage::Attempt(self.dispatch),
-            Some(carried) => QueueMessage::First(Arc::clone(carried)),
-        })
-    }
-}
 
 /// The delivery queues, as far as a function sends to them.
 #[derive(Clone)]
@@ -105,45 +85,32 @@ impl Queues {
         Self { client, urls: urls.into() }
     }
 
-    /// Sends calls. Returns one outcome for each, in order.
-    pub async fn call(&self, lane: Lane, calls: &[Call]) -> Vec<Result<(), Unsent>> {
-        let entries = calls.iter().map(|call| (call.body(), call.dispatch.account_id, call.delay_seconds));
-        self.send_all(lane, entries.collect()).await
-    }
-
-    async fn send_all(&self, lane: Lane, messages: Vec<Message>) -> Vec<Result<(), Unsent>> {
+    /// Sends messages, each after a delay in seconds. A delay that is longer than SQS allows ([`MAX_DELAY_SECONDS`]) is cut
+    /// to that. Returns one outcome for each, in order.
+    pub async fn send(&self, lane: Lane, messages: &[(QueueMessage, u32)]) -> Vec<Result<(), Unsent>> {
         let mut outcomes = vec![Ok(()); messages.len()];
         let mut entries = Vec::with_capacity(messages.len());
-        for (number, message) in messages.into_iter().enumerate() {
-            match entry(message, number) {
+        for (number, (message, delay_seconds)) in messages.iter().enumerate() {
+            match entry(message, *delay_seconds, number) {
                 Ok(entry) => entries.push((number, entry)),
                 Err(error) => outcomes[number] = Err(error),
             }
         }
         let batches = common::queues::batches(entries, |(_, entry)| entry.message_body.len());
-        let sent = join_all(batches.into_iter().map(|batch| self.send(lane, batch))).await;
+        let sent = join_all(batches.into_iter().map(|batch| self.send_batch(lane, batch))).await;
         for (number, error) in sent.into_iter().flatten() {
             outcomes[number] = Err(error);
         }
         outcomes
     }
 
-    /// Sends one call.
-    pub async fn call_once(&self, lane: Lane, call: Call) -> Result<(), Unsent> {
-        self.call(lane, &[call]).await.into_iter().collect()
-    }
-
-    /// Calls for runs of drains, each after a delay in seconds. Returns one outcome for each, in order.
-    pub async fn call_drains(&self, calls: &[(DrainCall, u32)]) -> Vec<Result<(), Unsent>> {
-        let entries = calls.iter().map(|(call, delay)| {
-            let body = serde_json::to_string(&QueueMessage::Drain(*call));
-            (body, call.account_id, *delay)
-        });
-        self.send_all(Lane::Slow, entries.collect()).await
+    /// Sends one message.
+    pub async fn send_one(&self, lane: Lane, message: QueueMessage, delay_seconds: u32) -> Result<(), Unsent> {
+        self.send(lane, &[(message, delay_seconds)]).await.into_iter().collect()
     }
 
     /// Sends a batch. Returns the messages that may not have been sent, by their numbers, and why.
-    async fn send(&self, lane: Lane, batch: Vec<(usize, SendMessageBatchRequestEntry)>) -> Vec<(usize, Unsent)> {
+    async fn send_batch(&self, lane: Lane, batch: Vec<(usize, SendMessageBatchRequestEntry)>) -> Vec<(usize, Unsent)> {
         let (numbers, entries): (Vec<usize>, Vec<_>) = batch.into_iter().unzip();
         let all = |error: &Unsent| numbers.iter().map(|number| (*number, error.clone())).collect();
         let url = match self.url(lane) {
@@ -167,14 +134,12 @@ impl Queues {
     }
 }
 
-/// A message's body, its account, and its delay in seconds.
-type Message = (Result<String, serde_json::Error>, UserId, u32);
-
-fn entry((body, account, delay): Message, number: usize) -> Result<SendMessageBatchRequestEntry, Unsent> {
-    let entry = SendMessageBatchRequestEntry::builder().id(number.to_string()).message_body(body.map_err(unsent)?);
+fn entry(message: &QueueMessage, delay_seconds: u32, number: usize) -> Result<SendMessageBatchRequestEntry, Unsent> {
+    let body = serde_json::to_string(message).map_err(unsent)?;
+    let entry = SendMessageBatchRequestEntry::builder().id(number.to_string()).message_body(body);
     // In a standard queue, message groups make SQS serve accounts fairly. Nothing here depends on it.
-    let entry = entry.message_group_id(account.to_string());
-    let delay = delay.min(MAX_DELAY_SECONDS).cast_signed();
+    let entry = entry.message_group_id(message.account_id().to_string());
+    let delay = delay_seconds.min(MAX_DELAY_SECONDS).cast_signed();
     let entry = if delay > 0 { entry.delay_seconds(delay) } else { entry };
     entry.build().map_err(unsent)
 }

@@ -272,7 +272,7 @@ async fn a_removal_says_whether_more_is_to_end() {
     // An attempt is under way, so the delivery ends with it.
     let claim = claim_due(due_now(1), Token::random(), now);
     let id = text(&endpoint["endpoint_id"]).parse().unwrap();
-    assert!(store.settle(text(&delivery["delivery_id"]).parse().unwrap(), id, &claim).await.unwrap());
+    assert!(store.apply(text(&delivery["delivery_id"]).parse().unwrap(), id, &claim).await.unwrap());
     let removed = |ended: u32, unfinished: bool| json!({"id": endpoint["endpoint_id"], "ended_deliveries": ended, "unfinished": unfinished});
     assert_eq!(settings.done(CommandName::EndpointsRemove, endpoint.clone()).await, removed(0, true));
     settings.stack.clock.advance(Duration::from_secs(LEASE_SECONDS.unsigned_abs() + 1));

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tests::{Fault, Proxy, Receiver, Stack, hand, marketplace, message, uuid};
 use webhooks::delivery::{Lane, Status};
 use webhooks::secrets::{EndpointSecret, Keyring};
-use webhooks::{Call, DrainCall, delivery_id};
+use webhooks::{DrainMessage, QueueMessage, delivery_id};
 
 use super::golden;
 use super::loaded::{keyring, loaded, loaded_as_it_is, with_more_members};
@@ -38,11 +38,11 @@ fn golden_message(name: &str) -> Value {
 async fn every_message_is_written_as_the_golden_files_say() {
     let stack = Scene::new().await.stack;
     let dispatch = stack.carried(delivery_id(uuid(1).into(), endpoint())).await.dispatch();
-    stack.lanes().call_once(Lane::Retry, Call::new(dispatch, 0)).await.unwrap();
+    stack.lanes().send_one(Lane::Retry, QueueMessage::Attempt(dispatch), 0).await.unwrap();
     let attempt = taken(&stack, Queue::WebhooksRetry).await;
-    stack.webhooks().drains.send(DrainCall { account_id: user(), token: drain_token() }).await;
+    stack.webhooks().drains.send(DrainMessage { account_id: user(), token: drain_token() }).await;
     stack.sweep().await;
-    let [disabled, failing, recovered] = taken_notices(&stack).await.try_into().unwrap();
+    let [disabled, failing] = taken_notices(&stack).await.try_into().unwrap();
     let written = [
         (
             "first",
@@ -68,12 +68,6 @@ async fn every_message_is_written_as_the_golden_files_say() {
             NOTICES_IN,
             "Tells the marketplace that deliveries to an endpoint fail. The row of a notice holds the same.",
             failing,
-        ),
-        (
-            "notice-recovered-message",
-            NOTICES_IN,
-            "Tells the marketplace that an endpoint has recovered. The row of a notice holds the same.",
-            recovered,
         ),
     ];
     let differences = written.into_iter().filter_map(|(name, layout_in, about, message)| {
@@ -127,7 +121,7 @@ async fn messages_with_members_of_a_newer_release_are_followed_after_a_rollback(
 async fn the_golden_notices_are_sent() {
     let stack = loaded_as_it_is().await;
     stack.sweep().await;
-    let names = ["notice-message", "notice-failing-message", "notice-recovered-message"];
+    let names = ["notice-message", "notice-failing-message"];
     assert_eq!(taken_notices(&stack).await, names.map(golden_message));
 }
 

@@ -1,7 +1,5 @@
 //! A layout that this release does not know is refused by name, and is never read as if it were a known one.
 
-use std::collections::BTreeSet;
-
 use common::records::{PublicItem, PublicListing};
 use common::rows::Rows;
 use common::store::StoreError;
@@ -10,7 +8,6 @@ use serde_json::{Value, json};
 use tests::{Stack, uuid};
 use webhooks::QueueMessage;
 use webhooks::notice::disabled_notice_id;
-use webhooks::store::RowKind;
 
 use super::dynamo::{binary, bytes};
 use super::golden;
@@ -49,13 +46,6 @@ async fn raised() -> Stack {
         row
     };
     loaded(|_, row| raise(row), &keyring()).await
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_repair_lists_each_kind_of_row_of_the_webhooks_table_that_has_a_newer_layout() {
-    let found = raised().await.webhooks().repair_rows(true, |_| {}).await.unwrap().unreadable;
-    let kinds: BTreeSet<RowKind> = found.iter().map(|row| row.kind).collect();
-    assert_eq!(kinds, RowKind::ALL.into_iter().filter(|kind| *kind != RowKind::Unknown).collect());
 }
 
 fn error<T>(outcome: Result<T, StoreError>) -> String {

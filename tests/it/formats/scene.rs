@@ -20,7 +20,7 @@ use webhooks::delivery::{
     claim,
 };
 use webhooks::endpoint::{DisabledReason, Switch, WebhookEndpoint};
-use webhooks::notice::{DisabledNotice, FailingNotice, RecoveredNotice};
+use webhooks::notice::{DisabledNotice, FailingNotice};
 use webhooks::store::{Added, DisableOutcome, Hold, WebhookStore};
 use webhooks::{ATTEMPTS, Schedule, delivery_id};
 
@@ -220,12 +220,12 @@ pub(super) fn drain_token() -> Token {
 /// Leaves one drain that is called and has to end the deliveries of a removed endpoint, and one that sleeps.
 async fn drains(store: &WebhookStore, removed: EndpointId) {
     let (now, later) = (noon(), noon().plus_millis(300_000));
-    store.call_drain_by(user(), now, now).await.unwrap();
+    store.wake_drain_by(user(), now, now).await.unwrap();
     assert!(store.remove_endpoint(user(), removed, now).await.unwrap());
-    assert!(store.call_drain(user(), drain_token(), later, now).await.unwrap());
+    assert!(store.wake_drain(user(), drain_token(), later, now).await.unwrap());
     let (other, tokens) = (uuid(9).into(), [0xc6, 0xc7].map(|number| Token::from(uuid(number))));
-    assert!(store.call_drain(other, tokens[0], later, now).await.unwrap());
-    let run = store.begin_drain(other, tokens[0], tokens[1], now).await.unwrap().unwrap();
+    assert!(store.wake_drain(other, tokens[0], later, now).await.unwrap());
+    let run = store.begin_drain(other, tokens[0], tokens[1], now, now).await.unwrap().unwrap();
     assert!(store.rest_drain(&run, tokens[1], Some(later), now).await.unwrap());
 }
 
@@ -245,8 +245,6 @@ fn endpoints() -> [WebhookEndpoint; 4] {
         is_prompt: false,
         warning: None,
         host_changed_at: None,
-        full_since: None,
-        full_told_at: None,
     };
     let both = [EventKind::ListingSold, EventKind::WalletDeposit];
     let off = WebhookEndpoint {
@@ -314,27 +312,22 @@ fn ended(endpoint: &WebhookEndpoint) -> Delivery {
     Delivery { progress, ..delivery }
 }
 
-/// Makes a delivery's fourth attempt fail, and notes a recovery, which leaves two notices that were not sent.
+/// Makes a delivery's fourth attempt fail, which leaves a notice that was not sent.
 async fn warn(store: &WebhookStore, endpoint: &WebhookEndpoint) {
     let (mut failing, now, lease) = (delivery(0xd6, endpoint), noon(), Token::from(uuid(0xc5)));
     failing.progress.failed_attempts = 3;
     failing.progress.epoch = Some(endpoint.epoch);
     store.put_delivery(&failing).await.unwrap();
     let dispatch = Dispatch::next_of(&failing);
-    assert!(store.settle(failing.id, endpoint.id, &claim(&dispatch, lease, now)).await.unwrap());
+    assert!(store.apply(failing.id, endpoint.id, &claim(&dispatch, lease, now)).await.unwrap());
     let (schedule, lost) = (Schedule::default(), Attempt::lost(now));
     let notice = FailingNotice::after_failure(endpoint, &failing, &lost, schedule, now).unwrap();
     // A value as good as any other: the schedule is no part of the format.
     let notice =
         FailingNotice { remaining_attempts: 3, disable_due_at: now.plus_millis((32 * 60 + 3) * 60_000), ..notice };
-    let failed = after_failure(&dispatch, lease, lost.clone(), endpoint.epoch, false, schedule, now);
+    let failed = after_failure(&dispatch, lease, lost, endpoint.epoch, false, schedule, now);
     let AfterFailure::Again(_, step) = failed else { panic!("no attempt would follow") };
     assert_eq!(store.warn(&step, endpoint, &notice, now).await.unwrap(), DisableOutcome::Done);
-    let warned = store.endpoint(user(), endpoint.id).await.unwrap().unwrap();
-    let failing = store.delivery(failing.id).await.unwrap().unwrap();
-    let acknowledged = Attempt { status: Some(204), error: None, ..lost };
-    let notice = RecoveredNotice::after_success(&warned, &failing, &acknowledged, now).unwrap();
-    assert!(store.end_warning(&warned, &notice, now).await.unwrap());
 }
 
 /// Makes a delivery's last attempt fail, which leaves a notice that was not sent.
@@ -343,7 +336,7 @@ async fn switch_off(store: &WebhookStore, endpoint: &WebhookEndpoint) {
     last.progress.failed_attempts = ATTEMPTS - 1;
     store.put_delivery(&last).await.unwrap();
     let dispatch = Dispatch::next_of(&last);
-    assert!(store.settle(last.id, endpoint.id, &claim(&dispatch, lease, now)).await.unwrap());
+    assert!(store.apply(last.id, endpoint.id, &claim(&dispatch, lease, now)).await.unwrap());
     let (no_result, schedule) = (Attempt::lost(now), Schedule::default());
     let failed = after_failure(&dispatch, lease, no_result, endpoint.epoch, false, schedule, now);
     let AfterFailure::GiveUp(step) = failed else { panic!("another attempt would follow") };

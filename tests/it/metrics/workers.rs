@@ -179,10 +179,10 @@ async fn a_sweep_counts_the_drains_that_it_calls_and_those_that_were_lost() {
         assert_metrics(&timeless_metrics(&line, "sweep", &[]), &expected);
     };
     // By the binary's clock these times are long past.
-    store.call_drain_by(user, now, now).await.unwrap();
+    store.wake_drain_by(user, now, now).await.unwrap();
     counted(json!({"Called": 1})).await;
     counted(json!({})).await;
-    assert!(store.call_drain(user, Token::random(), now, now).await.unwrap());
+    assert!(store.wake_drain(user, Token::random(), now, now).await.unwrap());
     counted(json!({"Overdue": 1})).await;
     counted(json!({})).await;
 }
@@ -216,7 +216,7 @@ async fn a_sweep_that_begins_no_further_page_counts_what_it_left_to_the_next_one
     let (store, now) = (stack.webhooks().store, stack.now());
     // One more than the first pages of all shards hold.
     for user in 0..=800 {
-        store.call_drain_by(uuid(user).into(), now, now).await.unwrap();
+        store.wake_drain_by(uuid(user).into(), now, now).await.unwrap();
     }
     let proxy = Proxy::start(&stack.aws.endpoint_url).await;
     let (sweep, clock, listener) = (stack.sweep_at(&proxy.url), stack.clock.clone(), Listener::start());

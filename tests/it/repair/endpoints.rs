@@ -183,7 +183,7 @@ async fn last_attempt(stack: &Stack, endpoint: &WebhookEndpoint) -> (Delivery, T
     let delivery = store.delivery(delivery.id).await.unwrap().unwrap();
     assert!(
         store
-            .settle(delivery.id, delivery.endpoint_id, &claim(&Dispatch::next_of(&delivery), lease, stack.now()))
+            .apply(delivery.id, delivery.endpoint_id, &claim(&Dispatch::next_of(&delivery), lease, stack.now()))
             .await
             .unwrap()
     );

@@ -39,9 +39,6 @@ const FAILURE: Course =
 // With three calls for the notice.
 const WARNING: Course =
     Course { failed: 3, is_acknowledged: false, standing: (Status::Pending, 4), told: Some("failing"), calls: 7 };
-// With four calls for the notice.
-const RECOVERY: Course =
-    Course { failed: 4, is_acknowledged: true, standing: (Status::Delivered, 5), told: Some("recovered"), calls: 8 };
 // With three calls for the notice.
 const LAST_FAILURE: Course =
     Course { failed: BEFORE_LAST, is_acknowledged: false, standing: EXHAUSTED, told: Some("disabled"), calls: 7 };
@@ -71,11 +68,7 @@ impl Course {
                 let (id, message) = match self.failed {
                     0 => (scene.event(number).await, first.take(1).await.try_into().unwrap()),
                     failed => {
-                        // Only an owner who was warned is told of a recovery.
-                        let id = match failed {
-                            4 => scene.warned(number).await,
-                            _ => scene.failed(number, failed).await,
-                        };
+                        let id = scene.failed(number, failed).await;
                         (id, scene.message(id).await)
                     }
                 };
@@ -92,27 +85,21 @@ impl Course {
         for notice in scene.stack.take_all_notices().await {
             let (what, delivery) = match &notice {
                 EndpointNotice::Failing(notice) => ("failing", notice.delivery_id),
-                EndpointNotice::Recovered(notice) => ("recovered", notice.delivery_id),
                 EndpointNotice::Disabled(notice) => ("disabled", notice.delivery_id),
-                EndpointNotice::Full(_) => panic!("{notice:?}"),
             };
             if what == "disabled" {
                 assert_eq!(notice.about().notice_id, disabled_notice_id(notice.about().endpoint_id, 1));
             }
             told.entry(delivery).or_default().push(what);
         }
-        let before = usize::from(self.failed == 4);
         for Cut { scene, id, fault, call, .. } in cuts {
             let at = format!("{fault:?} at {call}");
             assert_eq!(scene.standing(*id).await, self.standing, "{at}");
             let of_delivery = scene.posts(*id);
-            assert!(posts.contains(&(of_delivery.len() - before)), "{} POSTs with {at}", of_delivery.len());
+            assert!(posts.contains(&of_delivery.len()), "{} POSTs with {at}", of_delivery.len());
             assert!(of_delivery.iter().all(|post| post.body == of_delivery[0].body), "{at}");
             let told = told.remove(id).unwrap_or_default();
-            // A sender that dies after the record says nothing of the recovery. The next acknowledged attempt does.
-            if !(told.is_empty() && self.told == Some("recovered")) {
-                assert_eq!(told, self.told.into_iter().collect::<Vec<_>>(), "{at}");
-            }
+            assert_eq!(told, self.told.into_iter().collect::<Vec<_>>(), "{at}");
             assert_eq!(scene.switch().await == OFF_BY_FAILURES, self.told == Some("disabled"), "{at}");
         }
         assert_eq!(scene.stack.queue(Queue::WebhooksDead).count().await, 0);
@@ -196,11 +183,6 @@ async fn a_death_at_any_step_of_a_failed_attempt_ends_in_one_recorded_failure_an
 #[tokio::test(flavor = "multi_thread")]
 async fn a_death_at_any_step_of_the_attempt_that_warns_ends_in_one_warning() {
     WARNING.assert_survives_deaths().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_death_at_any_step_of_the_attempt_that_shows_a_recovery_ends_in_at_most_one_notice_of_it() {
-    RECOVERY.assert_survives_deaths().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

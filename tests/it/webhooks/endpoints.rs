@@ -116,7 +116,7 @@ async fn the_drain_ends_the_deliveries_for_which_a_removal_has_no_time() {
     let (store, now) = (scene.stack.webhooks().store, scene.stack.now());
     let all: Vec<_> = (1..=130).map(|event| delivery(event, &scene.endpoint, Status::Pending, now)).collect();
     scene.stack.put_deliveries(&all).await;
-    store.call_drain_by(scene.user, now, now).await.unwrap();
+    store.wake_drain_by(scene.user, now, now).await.unwrap();
     assert!(store.remove_endpoint(scene.user, scene.endpoint.id, now).await.unwrap());
     let left = Cell::new(100);
     let removal = store.end_deliveries(scene.endpoint.id, now, || left.replace(left.get() - 1) > 0).await.unwrap();
@@ -211,7 +211,13 @@ async fn failures_from_before_a_new_start_never_switch_the_endpoint_off() {
             scene.disable().await;
             scene.enable().await;
         }
-        scene.stack.webhooks().store.mark_prompt(&scene.stack.endpoint_of(scene.user).await, true).await.unwrap();
+        scene
+            .stack
+            .webhooks()
+            .store
+            .mark_prompt(&scene.stack.endpoint_of(scene.user).await, true, scene.stack.now())
+            .await
+            .unwrap();
         for (id, standing) in [(to_warn, (Status::Pending, 4)), (last, EXHAUSTED)] {
             scene.attempt(id).await;
             assert_eq!((scene.standing(id).await, scene.switch().await), (standing, Switch::On));

@@ -6,7 +6,8 @@ use common::ids::{EndpointId, UserId};
 use tests::{Answer, Receiver, Stack, delivery, patient, sale, uuid};
 use webhooks::delivery::{Dispatch, Lane, Status};
 use webhooks::drain::IN_FLIGHT;
-use webhooks::{Call, delivery_id};
+use webhooks::promptness::SLOW_FOR_SECONDS;
+use webhooks::{QueueMessage, delivery_id};
 
 use super::Scene;
 
@@ -43,7 +44,7 @@ async fn accounts_that_hang_delay_neither_others_nor_a_new_endpoint_of_their_own
         stack.fan_out(&[sale(other, endpoint.account_id)]).await;
         let mut retry = delivery(500 + other, &endpoint, Status::Pending, stack.now());
         retry.progress.failed_attempts = 1;
-        stack.lanes().call_once(Lane::Retry, Call::new(Dispatch::next_of(&retry), 0)).await.unwrap();
+        stack.lanes().send_one(Lane::Retry, QueueMessage::Attempt(Dispatch::next_of(&retry)), 0).await.unwrap();
         stack.put_deliveries(&[retry]).await;
     }
 
@@ -84,7 +85,7 @@ async fn an_attempt_that_takes_long_delays_no_others_of_its_endpoint() {
 }
 
 /// An attempt that hangs for three seconds is enough. Its endpoint's next deliveries wait for the drain, whichever lane
-/// they come from, and a prompt answer ends that.
+/// they come from, until it has been prompt after five minutes.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_endpoint_that_hangs_is_left_to_the_drain_until_it_responds_promptly() {
     let scene = Scene::with(|number| if number == 1 { Answer::Held(204) } else { Answer::Status(204) }).await;
@@ -106,5 +107,11 @@ async fn an_endpoint_that_hangs_is_left_to_the_drain_until_it_responds_promptly(
     for id in ids {
         assert_eq!(scene.standing(id).await, (Status::Delivered, 1));
     }
+    assert!(!scene.stack.endpoint_of(scene.user).await.is_prompt, "it would hang again at once");
+    scene.wait(SLOW_FOR_SECONDS);
+    let last = scene.event(4).await;
+    scene.attempt(last).await;
+    scene.stack.drain(scene.user).await;
+    assert_eq!(scene.standing(last).await, (Status::Delivered, 1));
     assert!(scene.stack.endpoint_of(scene.user).await.is_prompt);
 }

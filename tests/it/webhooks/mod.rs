@@ -25,6 +25,7 @@ use tests::{Answer, Received, Receiver, Stack, hand, message, sale, uuid};
 use webhooks::delivery::{Attempt, Delivery, LEASE_SECONDS, Lane, Progress, Status, overdue_at};
 use webhooks::delivery_id;
 use webhooks::endpoint::{DisabledReason, Switch, WebhookEndpoint};
+use webhooks::promptness::SLOW_FOR_SECONDS;
 use webhooks::secrets::EndpointSecret;
 use webhooks::{ATTEMPTS, Schedule};
 
@@ -93,7 +94,14 @@ impl Scene {
 
     /// Makes the endpoint one that has yet to show that it responds promptly.
     async fn unproven(self) -> Self {
-        assert!(self.stack.webhooks().store.mark_prompt(&self.endpoint, false).await.unwrap());
+        assert!(
+            self.stack
+                .webhooks()
+                .store
+                .mark_prompt(&self.endpoint, false, self.stack.now().plus_millis(-1_000 * SLOW_FOR_SECONDS))
+                .await
+                .unwrap()
+        );
         self
     }
 
@@ -126,7 +134,7 @@ impl Scene {
         let mut delivery = tests::delivery(event, &self.endpoint, Status::Pending, now);
         delivery.progress.wake_at = Some(overdue_at);
         change(&mut delivery.progress);
-        store.call_drain_by(self.user, overdue_at, now).await.unwrap();
+        store.wake_drain_by(self.user, overdue_at, now).await.unwrap();
         self.stack.put_deliveries(&[delivery]).await;
         self.id(event)
     }

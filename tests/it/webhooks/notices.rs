@@ -1,4 +1,4 @@
-//! What owners are told: that deliveries fail, that the endpoint has recovered, and that it was switched off.
+//! What owners are told: that deliveries fail, and that their endpoint was switched off.
 
 use std::sync::atomic::Ordering;
 
@@ -6,7 +6,7 @@ use common::clock::Clock;
 use common::ids::DeliveryId;
 use tests::{Answer, Fault, hand};
 use webhooks::delivery::{Failure, Status};
-use webhooks::notice::{About, EndpointNotice, FailingNotice, RecoveredNotice, disabled_notice_id};
+use webhooks::notice::{About, EndpointNotice, FailingNotice, disabled_notice_id};
 use webhooks::{ATTEMPTS, Schedule};
 
 use super::{BEFORE_LAST, EXHAUSTED, OFF_BY_FAILURES, Scene};
@@ -19,12 +19,6 @@ impl Scene {
         let mut notices = self.stack.take_all_notices().await;
         assert!(notices.len() <= 1, "{notices:?}");
         notices.pop()
-    }
-
-    /// Asserts that the owner was told once, of this delivery, that the endpoint has recovered.
-    async fn assert_told_of_recovery(&self, id: DeliveryId) {
-        let told = self.told().await;
-        assert!(matches!(&told, Some(EndpointNotice::Recovered(notice)) if notice.delivery_id == id), "{told:?}");
     }
 }
 
@@ -104,67 +98,21 @@ async fn two_deliveries_that_fail_at_once_tell_the_owner_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_recovery_is_told_once_and_a_second_warning_comes_a_day_later_at_the_earliest() {
-    let (scene, is_well) = Scene::failing_until_well().await;
-    let id = scene.failed(1, 3).await;
-    scene.attempt(id).await;
-    let (warned, warned_at) = (scene.told().await.unwrap(), scene.stack.clock.now());
-    is_well.store(true, Ordering::Relaxed);
-    scene.wait(2 * 60 * 60);
-    scene.attempt(id).await;
-    assert_eq!(scene.standing(id).await, (Status::Delivered, 5));
-    let told = scene.told().await.unwrap();
-    let expected = RecoveredNotice {
-        about: About::new(told.about().notice_id, &scene.endpoint),
-        delivery_id: id,
-        failed_attempts: 4,
-        last_status: Some(204),
-        failing_notice_id: warned.about().notice_id,
-        failing_at: warned_at,
-        recovered_at: scene.stack.clock.now(),
-    };
-    assert_eq!(told, EndpointNotice::Recovered(expected));
-
-    let next = scene.event(2).await;
-    scene.attempt(next).await;
-    assert_eq!(scene.standing(next).await, (Status::Delivered, 1));
-    is_well.store(false, Ordering::Relaxed);
-    let third = scene.failing(3, 4).await;
-    assert_eq!(scene.told().await, None);
-    scene.wait(22 * 60 * 60);
-    scene.attempt(third).await;
-    let again = scene.told().await;
-    assert!(matches!(&again, Some(EndpointNotice::Failing(notice)) if notice.delivery_id == third), "{again:?}");
-    is_well.store(true, Ordering::Relaxed);
-    scene.attempt(third).await;
-    scene.assert_told_of_recovery(third).await;
-}
-
-/// One event fails again and again while all others are delivered.
-#[tokio::test(flavor = "multi_thread")]
-async fn while_one_delivery_goes_on_failing_the_successes_of_others_are_no_recovery() {
-    let (scene, is_well) = Scene::failing_until_well().await;
-    let poison = scene.warned(1).await;
-    for (event, failed) in [(2, 5), (3, 6)] {
-        is_well.store(true, Ordering::Relaxed);
-        let other = scene.event(event).await;
-        scene.attempt(other).await;
-        // Neither is that of a test.
-        let test = scene.stack.webhooks().test(scene.endpoint.id, None).await.unwrap();
-        scene.stack.drain(scene.user).await;
-        assert_eq!([scene.standing(other).await, scene.standing(test).await], [(Status::Delivered, 1); 2]);
-        assert_eq!(scene.told().await, None);
-        is_well.store(false, Ordering::Relaxed);
-        scene.attempt(poison).await;
-        assert_eq!(scene.standing(poison).await, (Status::Pending, failed));
+async fn a_second_warning_of_an_epoch_comes_a_day_later_at_the_earliest() {
+    let scene = Scene::answering(500).await;
+    scene.warned(1).await;
+    for (event, hours, is_told) in [(2, 23, false), (3, 1, true), (4, 0, false)] {
+        scene.wait(hours * 60 * 60);
+        let id = scene.failed(event, 4).await;
+        scene.attempt(id).await;
+        let told = scene.told().await;
+        let told_of = told.iter().map(|notice| matches!(notice, EndpointNotice::Failing(of) if of.delivery_id == id));
+        assert_eq!(told_of.collect::<Vec<_>>(), vec![true; usize::from(is_told)], "of event {event}: {told:?}");
     }
-    is_well.store(true, Ordering::Relaxed);
-    scene.attempt(poison).await;
-    scene.assert_told_of_recovery(poison).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_warning_and_a_recovery_cost_one_transaction_each_and_other_attempts_cost_nothing_more() {
+async fn a_warning_costs_one_transaction_and_other_attempts_cost_nothing_more() {
     let (scene, is_well) = Scene::failing_until_well().await;
     let (sender, proxy) = scene.stack.sender_behind_proxy().await;
     let made = async |id: DeliveryId, attempts: usize| {
@@ -180,12 +128,9 @@ async fn a_warning_and_a_recovery_cost_one_transaction_each_and_other_attempts_c
     assert_eq!(made(first, 6).await, [0, 0, 0, 1, 0, 0]);
     assert_eq!(made(second, 6).await, [0; 6]);
     is_well.store(true, Ordering::Relaxed);
-    assert_eq!(made(scene.event(3).await, 1).await, [0], "the others still fail");
-    assert_eq!([made(first, 1).await, made(second, 1).await], [[0], [1]]);
-
     let (_, message) = scene.sent(4).await;
     assert_eq!(hand(&sender, &message).await, [0; 0]);
-    assert_eq!(proxy.take_operations(), ["BatchGetItem", "PutItem", "UpdateItem"]);
+    assert_eq!(proxy.take_operations(), ["BatchGetItem", "PutItem", "UpdateItem"], "while the warning is open");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -207,7 +152,7 @@ async fn a_notice_that_cannot_be_sent_is_sent_by_the_sweep() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_notice_that_cannot_be_stored_keeps_no_result_from_being_recorded_and_comes_with_the_next_one() {
-    let (scene, is_well) = Scene::failing_until_well().await;
+    let scene = Scene::answering(500).await;
     let id = scene.failed(1, 3).await;
     for fault in [Fault::Refuse, Fault::Cancelled("TransactionConflict")] {
         let (sender, proxy) = scene.stack.sender_behind_proxy().await;
@@ -220,13 +165,4 @@ async fn a_notice_that_cannot_be_stored_keeps_no_result_from_being_recorded_and_
     assert_eq!(scene.posts(id).len(), 3);
     let Some(EndpointNotice::Failing(warning)) = scene.told().await else { panic!("not warned") };
     assert_eq!((warning.delivery_id, warning.failed_attempts, warning.remaining_attempts), (id, 6, ATTEMPTS - 6));
-
-    is_well.store(true, Ordering::Relaxed);
-    let (sender, proxy) = scene.stack.sender_behind_proxy().await;
-    proxy.plan(|operation| if operation == "TransactWriteItems" { Fault::Refuse } else { Fault::None });
-    assert_eq!(hand(&sender, &scene.message(id).await).await, [0; 0]);
-    assert_eq!((scene.standing(id).await, scene.told().await), ((Status::Delivered, 7), None));
-    let next = scene.event(2).await;
-    scene.attempt(next).await;
-    scene.assert_told_of_recovery(next).await;
 }

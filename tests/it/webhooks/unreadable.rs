@@ -1,6 +1,4 @@
 //! Rows that a newer release wrote, among others that this release can read. Each is an error of itself alone.
-//!
-//! `marketctl repair --unreadable`, and the library behind it.
 
 use admin::webhooks::NewEndpoint;
 use aws_sdk_dynamodb::types::AttributeValue::{N, S};
@@ -12,7 +10,7 @@ use common::rows::Unreadable;
 use local::environment::Variables;
 use serde_json::{Value, json};
 use tests::webhooks_cli::WebhooksCli;
-use tests::{Fault, Listener, RuntimeApi, dynamodb, hand, marketctl, sale, set_row_number, set_text, uuid};
+use tests::{Fault, Listener, RuntimeApi, dynamodb, hand, sale, set_row_number, set_text, uuid};
 use webhooks::delivery::Status;
 use webhooks::delivery_id;
 use webhooks::notice::disabled_notice_id;
@@ -127,7 +125,7 @@ async fn setting_a_row_aside_changes_nothing_but_its_wake_up() {
     scene.wait(OVERDUE_SECONDS);
     scene.sweep_and_drain().await;
     let until = N(scene.stack.clock.now().plus_millis(ASIDE_SECONDS * 1_000).millis().to_string());
-    expected.extend([WAKE_AT, "set_aside"].map(|name| (name.to_owned(), until.clone())));
+    expected.insert(WAKE_AT.to_owned(), until);
     assert_eq!(rows(&scene.stack, TABLE).await.remove(&key), Some(expected));
 }
 
@@ -284,85 +282,4 @@ async fn rotating_the_keyring_goes_past_an_endpoint_that_cannot_be_read_but_keep
     admin.rotate_keyring(|_| {}).await.unwrap();
     let done = admin.reseal(|_| {}).await.unwrap();
     assert_eq!((done.resealed, done.failed), (1, vec![second]));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn repair_lists_every_row_that_cannot_be_read_and_brings_back_what_can_be_read_again() {
-    // Two overdue deliveries whose messages are lost, and another endpoint. This release cannot read a row of each of four
-    // kinds, and a sweep and a drain have set aside those that have a wake-up.
-    let scene = Scene::answering(204).await;
-    let ids = [scene.stored(1).await, scene.stored(2).await];
-    let second = scene.second(EventKind::ListingSold).await;
-    for id in ids {
-        scene.set_event(id, UNKNOWN).await;
-    }
-    scene.set_status(second, UNKNOWN).await;
-    let finder = format!("endpoint#{second}");
-    set_row_number(&scene.stack, Table::Webhooks, [&finder, "account"], "layout", 2).await;
-    scene.reminder(7, 0).await;
-    scene.wait(5 * 60);
-    assert_eq!(scene.swept().await, json!({"Called": 1, "Unreadable": 1}));
-    scene.stack.drain(scene.user).await;
-
-    let until = scene.stack.clock.now().plus_millis(60 * 60 * 1_000);
-    let (user, first) = (scene.user, scene.endpoint.id);
-    let mut rows = vec![
-        json!({
-            "row": format!("account#{user} endpoints"), "kind": "endpoint", "what": format!("endpoint_{second}.status"),
-            "user_id": user, "endpoint_id": second, "next_wake_up": null,
-        }),
-        json!({
-            "row": format!("{finder} account"), "kind": "finder",
-            "what": "finder of an endpoint: layout 2, written by a newer release",
-            "user_id": user, "endpoint_id": second, "next_wake_up": null,
-        }),
-        json!({
-            "row": "reminder#7 reminder", "kind": "unknown", "what": "pk",
-            "user_id": null, "endpoint_id": null, "next_wake_up": until,
-        }),
-    ];
-    rows.extend(ids.map(|id| {
-        json!({
-            "row": format!("delivery#{id} delivery"), "kind": "delivery", "what": "event",
-            "user_id": user, "endpoint_id": first, "next_wake_up": until,
-        })
-    }));
-    rows.sort_by_key(|row| row["row"].to_string());
-    let variables = Variables::new(&scene.stack.aws.endpoint_url);
-    for line in ["repair --unreadable --dry-run --json", "repair --unreadable --json"] {
-        let run = marketctl(&variables, &line.split(' ').collect::<Vec<_>>(), "").await;
-        assert_eq!(run.code, 1, "{run:?}");
-        let shown = run.json();
-        assert_eq!((&shown["unreadable"], &shown["brought_back"]), (&json!(rows), &json!(0)), "{line}");
-        assert_eq!(shown["dry_run"], json!(line.contains("--dry-run")));
-        let failure: Value = serde_json::from_str(&run.stderr).unwrap();
-        assert_eq!(failure["error"], "rows that cannot be read: 5");
-    }
-    let for_people = marketctl(&variables, &["repair", "--unreadable", "--dry-run"], "").await;
-    assert_eq!(for_people.code, 1, "{for_people:?}");
-    assert!(for_people.stdout.contains(&format!("delivery#{} delivery", ids[0])), "{for_people:?}");
-
-    let admin = scene.stack.webhooks();
-    scene.set_event(ids[0], "listing.sold").await;
-    for dry_run in [true, false] {
-        let before = scene.delivery(ids[0]).await.progress;
-        let repair = admin.repair_rows(dry_run, |_| {}).await.unwrap();
-        assert_eq!((repair.brought_back, repair.unreadable.len()), (1, 4));
-        assert_eq!(scene.delivery(ids[0]).await.progress == before, dry_run);
-    }
-    scene.stack.drain(scene.user).await;
-    assert_eq!(scene.standing(ids[0]).await, (Status::Delivered, 1));
-    assert_eq!(admin.repair_rows(false, |_| {}).await.unwrap().brought_back, 0);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn repair_finds_nothing_wrong_with_rows_that_wait_for_their_time() {
-    let scene = Scene::answering(500).await;
-    let id = scene.failed(1, 2).await;
-    scene.attempt(id).await;
-    let before = scene.delivery(id).await;
-    let variables = Variables::new(&scene.stack.aws.endpoint_url);
-    let shown = marketctl(&variables, &["repair", "--unreadable", "--json"], "").await.json();
-    assert_eq!((&shown["unreadable"], &shown["brought_back"]), (&json!([]), &json!(0)));
-    assert_eq!(scene.delivery(id).await, before);
 }

@@ -5,12 +5,12 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use common::rows::Unreadable;
-use common::runtime::within_wall;
+use common::runtime::catch_panic;
 use common::store::StoreError;
 use futures_util::FutureExt;
 use futures_util::future::join_all;
 use tokio::time::sleep;
-use webhooks::delivery::{Delivery, Dispatch, Token, claim_due, expire, hold};
+use webhooks::delivery::{Delivery, Dispatch, Status, Token, claim_due, expire, hold};
 use webhooks::drain::PAUSE_AFTER_ERROR;
 use webhooks::endpoint::WebhookEndpoint;
 use webhooks::store::{DisableOutcome, Hold, StepOutcome, Waiting};
@@ -36,7 +36,7 @@ impl Webhook {
                 if !waiting.is_empty() {
                     let (webhook, endpoint, has_drain) = (self.clone(), endpoint.clone(), Arc::clone(&run.has_drain));
                     run.under_way.spawn(async move {
-                        let held = within_wall(webhook.hold_waiting(&endpoint, &waiting, &has_drain).boxed()).await;
+                        let held = catch_panic(webhook.hold_waiting(&endpoint, &waiting, &has_drain).boxed()).await;
                         let held = held.unwrap_or_else(|| waiting.iter().map(|_| Err(panicked())).collect());
                         Ended::Waiting(endpoint.id, waiting.into_iter().zip(held).collect())
                     });
@@ -50,7 +50,7 @@ impl Webhook {
                 let (webhook, endpoint, has_drain) = (self.clone(), endpoint.clone(), Arc::clone(&run.has_drain));
                 run.under_way.spawn(async move {
                     let _room = room;
-                    let made = within_wall(webhook.attempt_waiting(&endpoint, &waiting, &has_drain).boxed()).await;
+                    let made = catch_panic(webhook.attempt_waiting(&endpoint, &waiting, &has_drain).boxed()).await;
                     Ended::Waiting(endpoint.id, vec![(waiting, made.unwrap_or_else(|| Err(panicked())))])
                 });
             }
@@ -74,6 +74,8 @@ impl Webhook {
                 return Ok(Some(self.step(&dispatch, &step, DispatchOutcome::Held).await?.into()));
             }
         }
+        // Before the claim: without a signature there is no attempt.
+        let secrets = self.secrets(endpoint).await?;
         let (lease, now) = (Token::random(), self.clock.now());
         let delivery = match self.store.step(waiting.id, endpoint.id, &claim_due(waiting.at, lease, now)).await {
             Ok(StepOutcome::Changed(delivery)) => delivery,
@@ -92,18 +94,12 @@ impl Webhook {
             }
         };
         if delivery.kept_until() < now {
-            let expired = self.store.settle(delivery.id, endpoint.id, &expire(lease)).await?;
+            let expired = self.store.apply(delivery.id, endpoint.id, &expire(lease)).await?;
             return Ok(Some(if expired { DispatchOutcome::Expired } else { DispatchOutcome::Void }.into()));
         }
         let has_drain = Arc::clone(has_drain);
         let claimed = Claimed { dispatch: Dispatch::next_of(&delivery), delivery, endpoint, lease, has_drain };
-        match self.secrets(endpoint).await {
-            Ok(secrets) => self.make(&claimed, &secrets).await.map(Some),
-            Err(error) => {
-                self.release(&claimed).await;
-                Err(error)
-            }
-        }
+        self.make(&claimed, &secrets).await.map(Some)
     }
 
     /// Holds deliveries that wait for an endpoint that is off, all at once if nothing is in the way. Makes the attempts of
@@ -129,20 +125,17 @@ impl Webhook {
         } else {
             self.store.hold_all(endpoint.account_id, &holds).await
         };
-        let mut results = Vec::with_capacity(waiting.len());
-        for (waiting, found) in waiting.iter().zip(found) {
-            results.push(match (to_hold(&found), found) {
-                (_, Err(error)) => Err(error),
-                (None, Ok(None)) => Ok(Some(DispatchOutcome::Void.into())),
-                (None, Ok(Some(_))) => self.attempt_waiting(endpoint, waiting, has_drain).await,
-                (Some(hold), Ok(_)) => match &all {
-                    Ok(DisableOutcome::Done) => Ok(Some(DispatchOutcome::Held.into())),
-                    Ok(_) => self.hold_one(endpoint, hold).await,
-                    Err(error) => Err(error.clone()),
-                },
-            });
-        }
-        results
+        let results = waiting.iter().zip(&found).map(async |(waiting, found)| match (to_hold(found), found) {
+            (_, Err(error)) => Err(error.clone()),
+            (None, Ok(None)) => Ok(Some(DispatchOutcome::Void.into())),
+            (None, Ok(Some(_))) => self.attempt_waiting(endpoint, waiting, has_drain).await,
+            (Some(hold), Ok(_)) => match &all {
+                Ok(DisableOutcome::Done) => Ok(Some(DispatchOutcome::Held.into())),
+                Ok(_) => self.hold_one(endpoint, hold).await,
+                Err(error) => Err(error.clone()),
+            },
+        });
+        join_all(results).await
     }
 
     /// Holds one delivery, because something was in the way of all.
@@ -206,7 +199,8 @@ impl Webhook {
 
 /// Returns whether a delivery to an endpoint that is off is held: unless it is a test that somebody sent since then.
 fn is_to_hold(endpoint: &WebhookEndpoint, delivery: &Delivery) -> bool {
-    !delivery.is_test || endpoint.disabled_at.is_some_and(|at| delivery.created_at < at)
+    let is_to_attempt = delivery.is_test && endpoint.disabled_at.is_none_or(|at| delivery.created_at >= at);
+    delivery.progress.status == Status::Pending && !is_to_attempt
 }
 
 fn panicked() -> StoreError {

@@ -15,13 +15,9 @@ use common::store::StoreError;
 use common::timestamp::Timestamp;
 use futures_util::future::join_all;
 use tokio::time::{Instant, sleep, sleep_until};
-use webhooks::DrainCall;
-use webhooks::delivery::{Token, is_due_now};
-use webhooks::drain::{
-    BEGIN_FOR, FULL_AFTER_SECONDS, FULL_AT, LOOK_EVERY, Load, MEASURE_EVERY_SECONDS, PAUSE_AFTER_ERROR,
-    REMOVED_FOR_SECONDS, load, wakes_at,
-};
-use webhooks::notice::FullNotice;
+use webhooks::DrainMessage;
+use webhooks::delivery::Token;
+use webhooks::drain::{BEGIN_FOR, LOOK_EVERY, PAUSE_AFTER_ERROR, REMOVED_FOR_SECONDS, wakes_at};
 
 use crate::Webhook;
 use crate::outcome::{DispatchOutcome, is_transient};
@@ -35,13 +31,14 @@ const HAND_ON_FOR: Duration = Duration::from_secs(20);
 
 impl Webhook {
     /// Runs the drain that a message calls for. Returns the outcome of the message, and those of the deliveries.
-    pub(crate) async fn drain(&self, call: DrainCall) -> (DispatchOutcome, Vec<DispatchOutcome>) {
-        let lost_at = self.drains.lost_at(self.clock.now());
-        let drain = match self.store.begin_drain(call.account_id, call.token, Token::random(), lost_at).await {
+    pub(crate) async fn drain(&self, call: DrainMessage) -> (DispatchOutcome, Vec<DispatchOutcome>) {
+        let (mine, now) = (Token::random(), self.clock.now());
+        let drain = match self.store.begin_drain(call.account_id, call.token, mine, self.drains.lost_at(now), now).await
+        {
             Ok(Some(drain)) => drain,
             Ok(None) => return (DispatchOutcome::Void, Vec::new()),
             Err(error) if is_transient(&error) => {
-                let postponed = self.drains.postpone(call, crate::messages::away_seconds()).await;
+                let postponed = self.drains.send_after(call, crate::messages::away_seconds()).await;
                 let outcome = postponed.map(|()| DispatchOutcome::Postponed(error.to_string()));
                 return (outcome.unwrap_or_else(|unsent| DispatchOutcome::uncopied(&unsent)), Vec::new());
             }
@@ -134,7 +131,7 @@ impl Webhook {
             if endpoint.is_prompt || !queue.proof.is_enough(queue.is_empty()) {
                 continue;
             }
-            match self.store.mark_prompt(endpoint, true).await {
+            match self.store.mark_prompt(endpoint, true, self.clock.now()).await {
                 Ok(_) => self.promptness.answered(endpoint.id),
                 Err(error) => {
                     tracing::warn!(endpoint_id = %endpoint.id, %error, "cannot note that the endpoint is prompt");
@@ -148,7 +145,7 @@ impl Webhook {
     async fn is_mine(&self, run: &mut Run) -> Result<bool, StoreError> {
         let found = self.store.drain(run.drain.account_id).await?;
         let Some(drain) = found.filter(|drain| drain.token == run.drain.token) else { return Ok(false) };
-        if drain.calls != run.drain.calls {
+        if (drain.calls, drain.called_at) != (run.drain.calls, run.drain.called_at) {
             run.read_at = None;
             run.queues.values_mut().for_each(EndpointQueue::look_again);
         }
@@ -159,12 +156,6 @@ impl Webhook {
     /// Lets the drain sleep until something is due. Returns whether the run has ended. It goes on if the drain was called
     /// again.
     async fn rest(&self, run: &mut Run) -> Result<bool, StoreError> {
-        // Nothing is left that is due, so no endpoint is full any more.
-        for endpoint in run.found.values_mut().filter_map(|endpoint| endpoint.as_mut().ok()) {
-            if endpoint.full_since.take().is_some() {
-                self.store.mark_not_full(endpoint).await?;
-            }
-        }
         let now = self.clock.now();
         let called_at = if run.is_unsure { now } else { run.drain.called_at };
         let next = run.queues.values().filter_map(|queue| queue.next).chain(run.next).min();
@@ -180,13 +171,8 @@ impl Webhook {
     /// Hands the drain on to another message. If that fails, a sweep calls the drain.
     async fn hand_on(&self, run: &mut Run) {
         let next = Token::random();
-        let is_measuring = run.drain.measured_at <= self.schedule.before(self.clock.now(), MEASURE_EVERY_SECONDS);
-        if is_measuring {
-            run.drain.measured_at = self.clock.now();
-        }
         loop {
-            let now = self.clock.now();
-            match self.store.hand_on_drain(&run.drain, next, self.drains.lost_at(now), now).await {
+            match self.store.hand_on_drain(&run.drain, next, self.drains.lost_at(self.clock.now())).await {
                 Ok(true) => break,
                 Ok(false) => return,
                 Err(error) if is_transient(&error) && run.begun.elapsed() < HAND_ON_FOR => {
@@ -195,37 +181,13 @@ impl Webhook {
                 Err(error) => return run.pause(&error),
             }
         }
-        self.drains.send(DrainCall { account_id: run.drain.account_id, token: next }).await;
-        if is_measuring && let Err(error) = self.measure(run).await {
-            run.pause(&error);
-        }
-    }
-
-    /// Notes which endpoints have become full, and which are full no longer.
-    async fn measure(&self, run: &mut Run) -> Result<(), StoreError> {
-        let now = self.clock.now();
-        for endpoint in run.found.values_mut().filter_map(|endpoint| endpoint.as_mut().ok()) {
-            let waiting = self.store.count_waiting(endpoint.id, now, FULL_AT).await?;
-            let (entries, _) = self.store.waiting(endpoint.id, false, None).await?;
-            let oldest = entries.iter().map(|entry| entry.at).find(|at| !is_due_now(*at)).unwrap_or(now);
-            match load(waiting, oldest, self.schedule.scaled(FULL_AFTER_SECONDS), now) {
-                Load::Full if endpoint.full_since.is_none() => {
-                    let notice = FullNotice::new(endpoint, waiting, oldest, now);
-                    self.mark_full(endpoint, &notice).await;
-                }
-                Load::Eased if endpoint.full_since.is_some() => {
-                    self.store.mark_not_full(endpoint).await?;
-                }
-                Load::Full | Load::Eased | Load::Between => {}
-            }
-        }
-        Ok(())
+        self.drains.send(DrainMessage { account_id: run.drain.account_id, token: next }).await;
     }
 
     /// Begins to end the deliveries of removed endpoints.
     fn begin_removals(&self, run: &mut Run, now: Timestamp) {
         // Somebody may have read the endpoint before it was removed, and let a delivery wait since then.
-        let is_settled = run.drain.is_uncalled_for(self.schedule.scaled(REMOVED_FOR_SECONDS), now);
+        let is_settled = run.drain.was_not_woken_for(self.schedule.scaled(REMOVED_FOR_SECONDS), now);
         for id in run.drain.removed.iter().copied().filter(|id| run.ending.insert(*id)) {
             let (webhook, account, begun) = (self.clone(), run.drain.account_id, run.begun);
             run.under_way.spawn(async move {

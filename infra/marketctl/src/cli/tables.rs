@@ -17,12 +17,6 @@ pub(crate) struct RepairOptions {
     /// Only look at this table; at all four, if this is not given
     #[arg(long, value_enum)]
     pub(crate) table: Option<TableArgument>,
-    /// Only list every row of webhooks that this release cannot read, and bring back those that it can read again; nothing
-    /// has to be stopped
-    ///
-    /// A newer release may have written such rows before a rollback. Sweeps set them aside for an hour each time.
-    #[arg(long, conflicts_with_all = ["restored", "table", "reset_version"])]
-    pub(crate) unreadable: bool,
     /// Only set a version to 0, so that later messages apply again; KIND is item, listing, marketplace, order or
     /// balance, and the ID of a balance is its user's
     #[arg(long, value_names = ["KIND", "ID"], num_args = 2, action = ArgAction::Set)]

@@ -18,7 +18,7 @@ use crate::failure::CommandFailure;
 const DROPPED: [(&str, &str, &str); 5] = [
     ("update", "--follow-tier", "Use `--limit tier`."),
     ("enable", "--resend-held", "Then run `marketctl webhooks resend --endpoint ID --status held`."),
-    ("webhooks", "repair", "Run `marketctl repair --unreadable`."),
+    ("webhooks", "repair", "Run `marketctl repair --table webhooks`."),
     ("repair", "--name", "Run `marketctl restore`: it repairs the restored table before it takes the old one's place."),
     ("repair", "--revoked-in", "Run `marketctl restore keys`: it revokes again what was revoked meanwhile."),
 ];

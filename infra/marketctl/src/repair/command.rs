@@ -15,7 +15,7 @@ use super::progress::RepairProgress;
 use super::report::Report;
 use super::rows::Keys;
 use super::versions::{ResetReport, Versioned};
-use super::{REPAIR, Repair, RepairReport, unreadable};
+use super::{REPAIR, Repair, RepairReport};
 use crate::audit;
 use crate::cli::RepairOptions;
 use crate::failure::CommandFailure;
@@ -26,10 +26,7 @@ const KIND_HINT: &str =
 const LEFT_HINT: &str = "Nothing was written. Stop all writers, then run it without --dry-run.";
 
 pub(crate) async fn run(options: RepairOptions, session: &Session, output: Output) -> Result<(), CommandFailure> {
-    let RepairOptions { dry_run, restored, table, unreadable, reset_version } = options;
-    if unreadable {
-        return unreadable::run(session, dry_run, output).await;
-    }
+    let RepairOptions { dry_run, restored, table, reset_version } = options;
     let table = table.map(Table::from);
     if let [kind, id] = reset_version.as_slice() {
         return reset(kind, id, session, output).await;

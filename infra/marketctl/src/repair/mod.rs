@@ -10,7 +10,6 @@ pub(crate) mod progress;
 mod report;
 mod rows;
 mod streams;
-mod unreadable;
 mod versions;
 
 use std::sync::Arc;

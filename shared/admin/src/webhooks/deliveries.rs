@@ -84,7 +84,7 @@ impl WebhookAdmin {
             body: body(delivery_id, event, now, &event.sample_data().to_string()),
             progress: Progress::new(delivery_id, Status::Pending, now, due_now(1)),
         };
-        self.store.call_drain_by(endpoint.account_id, now, now).await?;
+        self.store.wake_drain_by(endpoint.account_id, now, now).await?;
         self.store.put_delivery(&delivery).await?;
         self.call(&delivery).await
     }
@@ -121,7 +121,7 @@ impl WebhookAdmin {
             self.count_trial(seen.account_id, seen.is_test.then_some(seen.endpoint_id)).await?;
         }
         let now = self.clock.now();
-        self.store.call_drain_by(seen.account_id, now, now).await?;
+        self.store.wake_drain_by(seen.account_id, now, now).await?;
         self.begin_round(&seen, by).await?;
         self.call(&seen).await
     }
@@ -168,7 +168,7 @@ impl WebhookAdmin {
     /// Calls the drain that makes the attempt. The drain was called before the delivery was written, so it finds the
     /// delivery within minutes even if this fails.
     async fn call(&self, delivery: &Delivery) -> Result<DeliveryId, WebhookAdminError> {
-        let called = self.drains.call(delivery.account_id, self.clock.now()).await;
+        let called = self.drains.wake(delivery.account_id, self.clock.now()).await;
         called.map(|()| delivery.id).map_err(|error| WebhookAdminError::Late(delivery.id, error))
     }
 }

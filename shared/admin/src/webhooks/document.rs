@@ -266,8 +266,6 @@ mod tests {
             is_prompt: false,
             warning: None,
             host_changed_at: None,
-            full_since: None,
-            full_told_at: None,
         }
     }
 

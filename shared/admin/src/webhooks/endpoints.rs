@@ -49,8 +49,6 @@ impl WebhookAdmin {
             is_prompt: false,
             warning: None,
             host_changed_at: None,
-            full_since: None,
-            full_told_at: None,
         };
         match self.store.add_endpoint(&endpoint).await? {
             Added::Done => Ok((endpoint, secret)),
@@ -125,11 +123,11 @@ impl WebhookAdmin {
     pub async fn remove(&self, id: EndpointId) -> Result<Removal, WebhookAdminError> {
         let owner = self.store.owner_of(id).await?.ok_or(WebhookAdminError::UnknownEndpoint(id))?;
         let now = self.clock.now();
-        self.store.call_drain_by(owner, now, now).await?;
+        self.store.wake_drain_by(owner, now, now).await?;
         self.store.remove_endpoint(owner, id, now).await?;
         let begun = Instant::now();
         let removal = self.store.end_deliveries(id, now, || begun.elapsed() < REMOVE_FOR).await?;
-        self.drains.call(owner, now).await?;
+        self.drains.wake(owner, now).await?;
         Ok(removal)
     }
 }

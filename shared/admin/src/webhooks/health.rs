@@ -54,7 +54,7 @@ pub struct EndpointHealth {
     /// When the endpoint is switched off if all further attempts fail. It is the earliest time at which a round ends, of
     /// the 300 oldest pending deliveries.
     pub switch_off_at: Option<Timestamp>,
-    /// Whether its owner was warned of failures, and no attempt was acknowledged since then.
+    /// Whether a delivery fails, and its owner was warned.
     pub warned: bool,
 }
 
@@ -150,7 +150,7 @@ impl EndpointHealth {
             failing_since: deciding.and_then(|delivery| Some(first_of_round(delivery)?.at)),
             failed_attempts: deciding.map(|delivery| delivery.progress.failed_attempts),
             switch_off_at: deciding.map(|delivery| round_ends_at(delivery, schedule, now)),
-            warned: endpoint.current_warning().is_some_and(|warning| !warning.is_over),
+            warned: deciding.is_some() && endpoint.warned_at().is_some(),
         }
     }
 }
@@ -207,8 +207,6 @@ mod tests {
             is_prompt: true,
             warning: None,
             host_changed_at: None,
-            full_since: None,
-            full_told_at: None,
         }
     }
 
@@ -292,15 +290,14 @@ mod tests {
     }
 
     #[test]
-    fn a_warning_counts_until_it_is_over_and_in_its_epoch() {
-        let warned = |epoch, is_over| {
-            let warning = Some(Warning { epoch, number: 0, at: at(1), is_over });
-            health(&WebhookEndpoint { warning, is_prompt: false, ..endpoint() }, Vec::new(), Vec::new(), 90)
+    fn a_warning_counts_in_its_epoch_while_a_delivery_fails() {
+        let warned = |epoch, failing: Vec<Delivery>| {
+            let warning = Some(Warning { epoch, at: at(1) });
+            health(&WebhookEndpoint { warning, is_prompt: false, ..endpoint() }, Vec::new(), failing, 90)
         };
-        assert_eq!(
-            [warned(3, false), warned(3, true), warned(2, false)].map(|shown| shown.warned),
-            [true, false, false]
-        );
-        assert!(warned(3, false).slow);
+        let fails = || vec![failing(&[70], 100)];
+        let shown = [warned(3, fails()), warned(3, Vec::new()), warned(2, fails())].map(|shown| shown.warned);
+        assert_eq!(shown, [true, false, false]);
+        assert!(warned(3, fails()).slow);
     }
 }

@@ -246,7 +246,7 @@ impl WebhookAdmin {
     ) -> Result<(), WebhookAdminError> {
         let Some(account) = chunk.first().map(|seen| seen.account_id) else { return Ok(()) };
         let (now, mut begun) = (self.clock.now(), Ok(()));
-        self.store.call_drain_by(account, now, now).await?;
+        self.store.wake_drain_by(account, now, now).await?;
         for seen in chunk {
             match self.begin_round(seen, by).await {
                 Ok(()) => recovery.sent += 1,
@@ -260,7 +260,7 @@ impl WebhookAdmin {
                 }
             }
         }
-        self.drains.call(account, self.clock.now()).await?;
+        self.drains.wake(account, self.clock.now()).await?;
         begun
     }
 }

@@ -56,8 +56,6 @@ closed_enum! {
         EventToPost = "EventToPost",
         /// Deliveries that waited until they were no longer kept, and have failed.
         Expired = "Expired",
-        /// New deliveries held because too many of their endpoint wait.
-        Overflowed = "Overflowed",
         /// Drains that were called because something of theirs is due.
         Called = "Called",
         /// Drains that were called again because their message or their run was lost.
@@ -126,8 +124,7 @@ impl Metric {
             | Self::Exhausted
             | Self::SwitchedOff
             | Self::Held
-            | Self::Expired
-            | Self::Overflowed => (Unit::Count, Publishers::Only(&["webhook"])),
+            | Self::Expired => (Unit::Count, Publishers::Only(&["webhook"])),
             Self::EventToPost => (Unit::Milliseconds, Publishers::Only(&["webhook"])),
             Self::Called | Self::Overdue | Self::Notices | Self::Unfinished | Self::Unreadable => {
                 (Unit::Count, Publishers::Only(&["sweep"]))

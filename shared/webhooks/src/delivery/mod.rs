@@ -1,7 +1,7 @@
 //! A delivery: one event on its way to one endpoint.
 //!
 //! The rules of its life are pure functions. The store turns them into conditional writes, and a model checker
-//! (`tests/delivery_model`) plays them against each other.
+//! (`shared/webhooks/tests/transitions.rs`) plays them against each other.
 
 mod message;
 mod steps;

@@ -1,7 +1,7 @@
 //! The steps of a delivery's life, each one conditional write.
 //!
 //! Some conditions look odd. In each of these cases the simpler condition would lose or repeat something in some
-//! interleaving of crashes, duplicates and delays. The model checker (`tests/delivery_model`) finds it.
+//! interleaving of crashes, duplicates and delays. The model checker (`shared/webhooks/tests/transitions.rs`) finds it.
 
 use super::{
     Attempt, Condition, Dispatch, Effect, Failure, LEASE_SECONDS, Lease, MAX_KEPT_ATTEMPTS, MAX_OWNER_ROUNDS_A_DAY,

@@ -85,7 +85,7 @@ impl WebhookStore {
     }
 
     /// Makes a step of a delivery to this endpoint in one conditional write. Returns whether its conditions held.
-    pub async fn settle(
+    pub async fn apply(
         &self,
         id: DeliveryId,
         endpoint: EndpointId,

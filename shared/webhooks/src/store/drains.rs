@@ -2,8 +2,8 @@
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::table::{CALLED_AT, CALLS, MEASURED_AT, REMOVED, TOKEN, wake_shard};
-use super::{CONFLICT_ATTEMPTS, WakeUp, WebhookStore, table};
+use super::table::{ASLEEP, CALLED_AT, CALLS, REMOVED, TOKEN, WAKE_AT, wake_shard};
+use super::{CONFLICT_ATTEMPTS, WebhookStore, table};
 use crate::delivery::Token;
 use crate::drain::Drain;
 use common::change::Change;
@@ -27,8 +27,9 @@ impl Drain {
             token: read.parsed(TOKEN)?,
             calls: read.required_number(CALLS)?,
             called_at: Timestamp::from_millis(read.required_number(CALLED_AT)?),
+            wake_at: read.optional_number(WAKE_AT)?.map(Timestamp::from_millis),
+            is_asleep: row.contains_key(ASLEEP),
             removed: removed.filter_map(|id| id.parse().ok()).collect(),
-            measured_at: read.optional_number(MEASURED_AT)?.map_or(Timestamp::from_millis(0), Timestamp::from_millis),
         })
     }
 }
@@ -36,7 +37,7 @@ impl Drain {
 impl WebhookStore {
     /// Calls the drain of an account, because something waits that it must look at. Returns whether a message with this
     /// token is to be sent. If not, one is on its way or somebody runs the drain, and will look once more.
-    pub async fn call_drain(
+    pub async fn wake_drain(
         &self,
         account: UserId,
         token: Token,
@@ -72,7 +73,7 @@ impl WebhookStore {
     }
 
     /// Lets the drain of an account look at its deliveries by this time.
-    pub async fn call_drain_by(&self, account: UserId, by: Timestamp, now: Timestamp) -> Result<(), StoreError> {
+    pub async fn wake_drain_by(&self, account: UserId, by: Timestamp, now: Timestamp) -> Result<(), StoreError> {
         for _ in 0..CALL_ATTEMPTS {
             let in_time = drain_change(account, "SET #called_at = :now")
                 .when("attribute_exists(#wake_at) AND (attribute_not_exists(#asleep) OR #wake_at <= :by)")
@@ -102,20 +103,34 @@ impl WebhookStore {
 
     /// Begins a run under the token `mine`. Returns `None` if the message is void: another has begun a run already, or
     /// the drain rests. If the run is not heard of any more, the drain is called again at `lost_at`.
+    ///
+    /// The run of a drain that was awake counts as a call. The run before it may have died, and the index may not show yet
+    /// what that one has recorded.
     pub async fn begin_drain(
         &self,
         account: UserId,
         token: Token,
         mine: Token,
         lost_at: Timestamp,
+        now: Timestamp,
     ) -> Result<Option<Drain>, StoreError> {
-        let change = drain_change(account, "SET #token = :mine, #wake_at = :lost REMOVE #asleep")
+        let awake = drain_change(account, "SET #token = :mine, #wake_at = :lost, #called_at = :now")
             // Its own outcome is allowed as well, because the answer to an earlier try may have been lost.
-            .when("#token = :token OR #token = :mine")
-            .value(":token", s(token.to_string()))
-            .value(":mine", s(mine.to_string()))
-            .value(":lost", n(lost_at.millis()));
-        self.changed_drain(&change).await?.as_ref().map(Drain::from_row).transpose()
+            .when("#token = :token AND attribute_not_exists(#asleep) OR #token = :mine")
+            .value(":now", n(now.millis()));
+        let asleep = drain_change(account, "SET #token = :mine, #wake_at = :lost REMOVE #asleep")
+            .when("#token = :token AND attribute_exists(#asleep) OR #token = :mine");
+        for change in [awake, asleep] {
+            let change = change
+                .value(":token", s(token.to_string()))
+                .value(":mine", s(mine.to_string()))
+                .value(":lost", n(lost_at.millis()));
+            let begun = retry_conflicts(CONFLICT_ATTEMPTS, || change.send_for_row(&self.client, &self.table)).await?;
+            if let Ok(row) = begun {
+                return Drain::from_row(&row).map(Some);
+            }
+        }
+        Ok(None)
     }
 
     /// Returns the row of an account's drain.
@@ -153,63 +168,14 @@ impl WebhookStore {
         self.change(&change).await
     }
 
-    /// Hands a drain on to a message with the token `next`. Returns whether the run still had it. It counts as a call,
-    /// because the index may not show yet what the run has recorded, and its last attempts are still to be recorded.
-    pub async fn hand_on_drain(
-        &self,
-        drain: &Drain,
-        next: Token,
-        lost_at: Timestamp,
-        now: Timestamp,
-    ) -> Result<bool, StoreError> {
-        let update = "SET #token = :next, #wake_at = :lost, #called_at = :now, #measured_at = :measured";
-        let change = drain_change(drain.account_id, update)
+    /// Hands a drain on to a message with the token `next`. Returns whether the run still had it.
+    pub async fn hand_on_drain(&self, drain: &Drain, next: Token, lost_at: Timestamp) -> Result<bool, StoreError> {
+        let change = drain_change(drain.account_id, "SET #token = :next, #wake_at = :lost")
             .when("#token = :token OR #token = :next")
-            .value(":now", n(now.millis()))
-            .value(":measured", n(drain.measured_at.millis()))
             .value(":token", s(drain.token.to_string()))
             .value(":next", s(next.to_string()))
             .value(":lost", n(lost_at.millis()));
         self.change(&change).await
-    }
-
-    /// Moves the wake-up of a drain that sleeps, because a sweep calls it. Returns the token of its message, or `None` if it
-    /// is awake or its wake-up was moved before.
-    pub async fn wake_drain(
-        &self,
-        account: UserId,
-        seen: &WakeUp,
-        lost_at: Timestamp,
-    ) -> Result<Option<Token>, StoreError> {
-        let change = drain_change(account, "SET #wake_at = :lost").when("attribute_exists(#asleep)");
-        self.moved_drain(change, seen, lost_at).await
-    }
-
-    /// Moves the wake-up of a drain that is awake and lost, because a sweep calls it. That counts as a call, because the
-    /// index may not show yet what the run has recorded that died. Returns the token of its message, or `None` if the drain
-    /// sleeps or its wake-up was moved before.
-    pub async fn recall_drain(
-        &self,
-        account: UserId,
-        seen: &WakeUp,
-        lost_at: Timestamp,
-        now: Timestamp,
-    ) -> Result<Option<Token>, StoreError> {
-        let change = drain_change(account, "SET #wake_at = :lost, #called_at = :now");
-        let change = change.when("attribute_not_exists(#asleep)").value(":now", n(now.millis()));
-        self.moved_drain(change, seen, lost_at).await
-    }
-
-    async fn moved_drain(
-        &self,
-        change: Change,
-        seen: &WakeUp,
-        lost_at: Timestamp,
-    ) -> Result<Option<Token>, StoreError> {
-        let change =
-            change.when("#wake_at = :seen").value(":seen", seen.at.clone()).value(":lost", n(lost_at.millis()));
-        let row = self.changed_drain(&change).await?;
-        row.map(|row| Ok(Drain::from_row(&row)?.token)).transpose()
     }
 
     /// Notes that all deliveries of a removed endpoint have ended.
@@ -227,13 +193,8 @@ impl WebhookStore {
         let noted = drain_change(account, "ADD #removed :ids")
             .when("attribute_exists(#token)")
             .value(":ids", AttributeValue::Ss(vec![id.to_string()]));
-        self.call_drain_by(account, now, now).await?;
+        self.wake_drain_by(account, now, now).await?;
         self.change(&noted).await.map(drop)
-    }
-
-    async fn changed_drain(&self, change: &Change) -> Result<Option<Row>, StoreError> {
-        let sent = retry_conflicts(CONFLICT_ATTEMPTS, || change.send_for_row(&self.client, &self.table)).await?;
-        Ok(sent.ok())
     }
 }
 

@@ -5,8 +5,8 @@ use std::collections::{BTreeSet, HashMap};
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::table::{
-    CREATED_AT, DISABLED_AT, DISABLED_BY, EPOCH, EVENTS, FULL_SINCE, FULL_TOLD_AT, HOST_CHANGED_AT, IS_OVER, NOTICE_ID,
-    NUMBER, PK, PROMPT, REASON, SECRET_VERSION, SECRETS, STATUS, URL, WARNED_AT, WARNING,
+    CREATED_AT, DISABLED_AT, DISABLED_BY, EPOCH, EVENTS, HOST_CHANGED_AT, NOTICE_ID, PK, PROMPT, REASON,
+    SECRET_VERSION, SECRETS, STATUS, URL, WARNED_AT, WARNING,
 };
 use super::{WebhookStore, table};
 use crate::endpoint::{
@@ -15,6 +15,7 @@ use crate::endpoint::{
 };
 use crate::guard::is_same_host;
 use crate::notice::{About, DisabledNotice};
+use crate::promptness::SLOW_FOR_SECONDS;
 use common::change::Change;
 use common::event::EventKind;
 use common::ids::{EndpointId, UserId};
@@ -158,16 +159,26 @@ impl WebhookStore {
         self.change(&more).await
     }
 
-    /// Notes that an endpoint responds promptly, or that it does not. The note is about the URL that was `seen`. Returns
-    /// whether anything changed.
-    pub async fn mark_prompt(&self, seen: &WebhookEndpoint, is_prompt: bool) -> Result<bool, StoreError> {
+    /// Notes that an endpoint responds promptly, or that it does not. The note is about the URL that was `seen`. For
+    /// [`SLOW_FOR_SECONDS`] after it was slow, nothing is noted of prompt responses. Returns whether anything changed.
+    pub async fn mark_prompt(
+        &self,
+        seen: &WebhookEndpoint,
+        is_prompt: bool,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
         let change =
             table::endpoint_change(seen.account_id, seen.id).when("#e.#epoch = :epoch").value(":epoch", n(seen.epoch));
         let change = if is_prompt {
-            let change = change.update("SET #e.#prompt = :true").when("attribute_not_exists(#e.#prompt)");
-            change.value(":true", AttributeValue::Bool(true))
+            change
+                .update("SET #e.#prompt = :true")
+                .when("attribute_not_exists(#e.#prompt)")
+                .when("attribute_not_exists(#e.#slow_at) OR #e.#slow_at <= :ago")
+                .value(":true", AttributeValue::Bool(true))
+                .value(":ago", n(now.plus_millis(-1_000 * SLOW_FOR_SECONDS).millis()))
         } else {
-            change.update("REMOVE #e.#prompt").when("attribute_exists(#e.#prompt)")
+            let change = change.update("REMOVE #e.#prompt SET #e.#slow_at = :now");
+            change.when("attribute_exists(#e.#prompt)").value(":now", n(now.millis()))
         };
         self.change(&change).await
     }
@@ -196,12 +207,7 @@ pub(super) fn to_value(endpoint: &WebhookEndpoint) -> Result<AttributeValue, Sto
     );
     value.extend(reason.map(|reason| (REASON.to_owned(), reason)));
     value.extend(endpoint.is_prompt.then(|| (PROMPT.to_owned(), AttributeValue::Bool(true))));
-    let times = [
-        (DISABLED_AT, endpoint.disabled_at),
-        (HOST_CHANGED_AT, endpoint.host_changed_at),
-        (FULL_SINCE, endpoint.full_since),
-        (FULL_TOLD_AT, endpoint.full_told_at),
-    ];
+    let times = [(DISABLED_AT, endpoint.disabled_at), (HOST_CHANGED_AT, endpoint.host_changed_at)];
     for (name, at) in times {
         value.extend(at.map(|at| (name.to_owned(), n(at.millis()))));
     }
@@ -210,11 +216,8 @@ pub(super) fn to_value(endpoint: &WebhookEndpoint) -> Result<AttributeValue, Sto
 }
 
 pub(super) fn warning_value(warning: Warning) -> AttributeValue {
-    let mut value =
-        HashMap::from([(EPOCH.to_owned(), n(warning.epoch)), (WARNED_AT.to_owned(), n(warning.at.millis()))]);
-    value.extend((warning.number > 0).then(|| (NUMBER.to_owned(), n(warning.number))));
-    value.extend(warning.is_over.then(|| (IS_OVER.to_owned(), AttributeValue::Bool(true))));
-    AttributeValue::M(value)
+    let value = [(EPOCH, n(warning.epoch)), (WARNED_AT, n(warning.at.millis()))];
+    AttributeValue::M(value.map(|(name, value)| (name.to_owned(), value)).into())
 }
 
 /// Returns the endpoints in an account's row. One that cannot be read hides none of the others.
@@ -252,21 +255,13 @@ fn endpoint(account: &Row, id: EndpointId, value: &AttributeValue) -> Result<Web
         is_prompt: row.contains_key(PROMPT),
         warning: row.get(WARNING).and_then(warning),
         host_changed_at: read.number(HOST_CHANGED_AT).map(Timestamp::from_millis),
-        full_since: read.number(FULL_SINCE).map(Timestamp::from_millis),
-        full_told_at: read.number(FULL_TOLD_AT).map(Timestamp::from_millis),
     })
 }
 
 /// Reads a warning. One that cannot be read counts as none, because deliveries do not depend on it.
 fn warning(value: &AttributeValue) -> Option<Warning> {
-    let row = value.as_m().ok()?;
-    let read = Attributes(row);
-    Some(Warning {
-        epoch: read.number(EPOCH)?,
-        number: read.number(NUMBER).unwrap_or_default(),
-        at: Timestamp::from_millis(read.number(WARNED_AT)?),
-        is_over: row.contains_key(IS_OVER),
-    })
+    let read = Attributes(value.as_m().ok()?);
+    Some(Warning { epoch: read.number(EPOCH)?, at: Timestamp::from_millis(read.number(WARNED_AT)?) })
 }
 
 /// Returns the notice that an endpoint was switched off because a delivery failed, if it was and if its attribute tells

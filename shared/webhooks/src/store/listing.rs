@@ -219,7 +219,7 @@ impl WebhookStore {
                         return Ok(removal);
                     }
                     if let Some(step) = end_for_removed_endpoint(&delivery.progress, now) {
-                        let is_ended = self.settle(delivery.id, id, &step).await?;
+                        let is_ended = self.apply(delivery.id, id, &step).await?;
                         removal.ended += u64::from(is_ended);
                         removal.is_unfinished |= !is_ended;
                     }

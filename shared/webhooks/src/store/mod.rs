@@ -3,12 +3,12 @@
 mod accounts;
 mod deliveries;
 mod drains;
+mod endpoint_steps;
 mod endpoints;
 mod listing;
 mod notices;
 mod repair;
-mod search;
-mod settle;
+
 mod table;
 mod wake_ups;
 
@@ -18,13 +18,12 @@ use futures_util::FutureExt;
 
 pub use accounts::{Added, EndpointPage};
 pub use deliveries::{Put, StepOutcome};
+pub use endpoint_steps::{DisableOutcome, Hold};
 pub use listing::{
     DeliveryCursor, DeliveryCursorError, DeliveryFilter, DeliveryList, DeliveryPage, MAX_PAGE_ROWS, Removal, Span,
     StartKey,
 };
 pub use repair::{EndpointFinding, EndpointProblem, EndpointRepair, RepairedPage};
-pub use search::{RowKind, SearchedPage, UnreadableRow};
-pub use settle::{DisableOutcome, Hold};
 pub use table::WAKE_SHARDS;
 pub use wake_ups::{Due, UnreadableWakeUp, Waiting, WakeUp};
 

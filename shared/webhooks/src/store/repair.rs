@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::accounts::removed_finder;
 use super::deliveries::from_row;
 use super::drains::removal_forgotten;
+use super::endpoint_steps::off;
 use super::endpoints::{endpoints, notice_of};
-use super::settle::off;
 use super::table::{
     ACCOUNT_ID, ACCOUNT_PARTITION, DELIVERY_PARTITION, FINDER_PARTITION, PK, REMOVED_AT, STATUS, WAKE_AT,
 };
@@ -221,17 +221,17 @@ impl WebhookStore {
             steps.push((*id, *endpoint_id, step));
         }
         // Before, because this may be cut short; and afterwards, because a drain may have looked meanwhile.
-        self.call_drains(&calls, repair.now).await?;
+        self.send_drains(&calls, repair.now).await?;
         for (id, endpoint_id, step) in &steps {
-            self.settle(*id, *endpoint_id, step).await?;
+            self.apply(*id, *endpoint_id, step).await?;
         }
-        self.call_drains(&calls, repair.now).await?;
+        self.send_drains(&calls, repair.now).await?;
         Ok(unwatched.iter().filter(|delivery| !delivery.progress.is_leased(repair.now)).count() as u64)
     }
 
-    async fn call_drains(&self, calls: &BTreeMap<UserId, Timestamp>, now: Timestamp) -> Result<(), StoreError> {
+    async fn send_drains(&self, calls: &BTreeMap<UserId, Timestamp>, now: Timestamp) -> Result<(), StoreError> {
         for (account, wake_at) in calls {
-            self.call_drain_by(*account, *wake_at, now).await?;
+            self.wake_drain_by(*account, *wake_at, now).await?;
         }
         Ok(())
     }
@@ -251,7 +251,7 @@ impl WebhookStore {
                 // In this order a crash in between leaves what the next repair finds again.
                 let removal = self.end_deliveries(id, repair.now, || true).await?;
                 page.unreadable.extend(removal.unreadable);
-                self.call_drain_by(account_id, repair.now, repair.now).await?;
+                self.wake_drain_by(account_id, repair.now, repair.now).await?;
                 self.remove_endpoint(account_id, id, repair.now).await?;
             }
             return Ok(());
@@ -267,7 +267,7 @@ impl WebhookStore {
             if named.is_ended_by_drain(stored) {
                 self.forget_removal(account_id, id).await?;
             }
-            self.call_drain_by(account_id, repair.now, repair.now).await?;
+            self.wake_drain_by(account_id, repair.now, repair.now).await?;
         }
         if repair.new_epochs && !repair.dry_run {
             let seen = stored.endpoint.epoch;

@@ -45,20 +45,16 @@ pub(super) const SECRETS: &str = "secrets";
 pub(super) const SECRET_VERSION: &str = "secret_version";
 /// Whether the endpoint responds promptly. Absent if that is not known.
 pub(super) const PROMPT: &str = "prompt";
-/// The latest warning that deliveries to the endpoint fail: its epoch, when it was, and whether it is over. Absent if
-/// there was none.
+/// When it was found slow last. Absent if it has never been prompt before.
+pub(super) const SLOW_AT: &str = "slow_at";
+/// The latest warning that deliveries to the endpoint fail: its epoch, and when it was. Absent if there was none.
 pub(super) const WARNING: &str = "warning";
 pub(super) const WARNED_AT: &str = "at";
-pub(super) const IS_OVER: &str = "is_over";
 /// Of an endpoint, and of its account: the minute of the last trial, and how many there were in it. Absent if none.
 pub(super) const TRIAL_MINUTE: &str = "trial_minute";
 pub(super) const TRIALS: &str = "trials";
-/// How many warnings there were before it in its epoch. Absent if it is 0.
-pub(super) const NUMBER: &str = "number";
 /// When its URL got another host that no test has reached yet. Absent if there is nothing to prove.
 pub(super) const HOST_CHANGED_AT: &str = "host_changed_at";
-pub(super) const FULL_SINCE: &str = "full_since";
-pub(super) const FULL_TOLD_AT: &str = "full_told_at";
 pub(super) const REMOVED_AT: &str = "removed_at";
 /// Of an endpoint that was switched off because a delivery failed: when, by which delivery, and with which notice.
 pub(super) const DISABLED_AT: &str = "disabled_at";
@@ -70,14 +66,10 @@ pub(super) const ASLEEP: &str = "asleep";
 /// How often the drain was called for at once.
 pub(super) const CALLS: &str = "calls";
 pub(super) const CALLED_AT: &str = "called_at";
-/// When it was measured last which endpoints are full. Absent if it never was.
-pub(super) const MEASURED_AT: &str = "measured_at";
 /// The removed endpoints whose deliveries the drain still has to end.
 pub(super) const REMOVED: &str = "removed";
 
 pub(super) const NOTICE: &str = "notice";
-/// The wake-up that a sweep gave a row which it could not read. The row is still set aside if that is its wake-up.
-pub(super) const SET_ASIDE: &str = "set_aside";
 
 /// Every attribute that expressions name.
 const ATTRIBUTES: &[&str] = &[
@@ -110,12 +102,9 @@ const ATTRIBUTES: &[&str] = &[
     PROMPT,
     WARNING,
     WARNED_AT,
-    IS_OVER,
     TRIAL_MINUTE,
     TRIALS,
     HOST_CHANGED_AT,
-    FULL_SINCE,
-    FULL_TOLD_AT,
     REMOVED_AT,
     DISABLED_AT,
     DISABLED_BY,
@@ -123,10 +112,9 @@ const ATTRIBUTES: &[&str] = &[
     ASLEEP,
     CALLS,
     CALLED_AT,
-    MEASURED_AT,
     REMOVED,
-    SET_ASIDE,
     TTL,
+    SLOW_AT,
     WAKE_AT,
     WAKE_SHARD,
     LISTED,

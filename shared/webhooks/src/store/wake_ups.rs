@@ -144,20 +144,14 @@ impl WebhookStore {
     }
 
     /// Moves the wake-up of a row that cannot be read, so that the row is not in the way of others. Nothing else of the
-    /// row changes, except the mark by which a repair knows that its wake-up was moved. Returns whether the wake-up was
-    /// still there.
+    /// row changes. Returns whether the wake-up was still there.
     pub async fn set_aside(&self, wake_up: &WakeUp, until: Timestamp) -> Result<bool, StoreError> {
-        self.move_wake_up(wake_up, "SET #wake_at = :to, #set_aside = :to", until).await
+        self.change(&wake_up.change("SET #wake_at = :to").value(":to", n(until.millis()))).await
     }
 
     /// Takes back the claim of a delivery that turned out to be unreadable. It counts as no attempt.
     pub async fn unclaim(&self, wake_up: &WakeUp) -> Result<(), StoreError> {
         let change = wake_up.change("SET #claims = #claims - :one REMOVE #lease_id, #lease_until").value(":one", n(1));
         self.change(&change).await.map(drop)
-    }
-
-    /// Changes the wake-up of a row, and the mark that it is set aside, if the wake-up is still there.
-    pub(super) async fn move_wake_up(&self, wake_up: &WakeUp, update: &str, to: Timestamp) -> Result<bool, StoreError> {
-        self.change(&wake_up.change(update).value(":to", n(to.millis()))).await
     }
 }
