@@ -132,3 +132,19 @@ fn an_attempt_that_panics_costs_no_other_one() {
     let account = [new_account(&[Behaviour::Poisonous(100, 1.0), Behaviour::Steady(1_200)], vec![seconds(1); 30])];
     play(1, &account, Adversity::default(), seconds(120), seconds(3));
 }
+
+/// Receivers that hang again and again used to occupy all instances, because one prompt answer made them prompt.
+#[test]
+fn receivers_that_hang_now_and_then_delay_no_other_account() {
+    let flapping =
+        Account { endpoints: vec![Behaviour::Flapping(7); 10], events: each_second(1, 120), is_prompt: true };
+    let healthy = Account { endpoints: vec![Behaviour::Steady(20)], events: each_second(30, 120), is_prompt: true };
+    simulate(1, async {
+        let (world, verdict) = history(1, &[flapping, healthy], Adversity::default(), seconds(180)).await;
+        assert!(verdict.wrong.is_empty(), "{:?}", verdict.wrong);
+        let posts: Vec<_> = verdict.posts.iter().filter(|post| post.receiver == 10).collect();
+        let sent = world.sent.lock().unwrap().clone();
+        let waited = posts.iter().map(|post| post.begun - sent[&post.delivery].1).max().unwrap();
+        assert!(waited < seconds(1), "{waited:?}");
+    });
+}

@@ -27,6 +27,8 @@ pub(crate) enum Behaviour {
     Steady(u64),
     /// Never.
     Hanging,
+    /// Never during one of so many seconds, and with 204 at once in the others.
+    Flapping(u64),
     /// With 500 after this many milliseconds, until this time, and then with 204.
     DownUntil(u64, Duration),
     /// After this many milliseconds, with 500 in this share of all cases.
@@ -96,7 +98,8 @@ impl Receivers {
         let _end = EndOfPost { receivers: Arc::clone(&self), number };
         let (latency, status) = match self.behaviours[receiver] {
             Behaviour::Steady(millis) | Behaviour::Poisonous(millis, _) => (millis, 204),
-            Behaviour::Hanging => (u64::from(u32::MAX), 204),
+            Behaviour::Flapping(seconds) if begun.as_secs() % seconds > 0 => (5, 204),
+            Behaviour::Hanging | Behaviour::Flapping(_) => (u64::from(u32::MAX), 204),
             Behaviour::DownUntil(millis, until) => (millis, if begun < until { 500 } else { 204 }),
             Behaviour::Failing(millis, share) => (millis, if self.draws(share) { 500 } else { 204 }),
         };

@@ -40,8 +40,8 @@ use webhooks::{Drains, FanOut, Queues, Schedule, delivery_id};
 
 use crate::receivers::{Behaviour, Dialer, Receivers};
 
-/// The most instances of a lane: what the smallest deployment has.
-const INSTANCES: usize = 8;
+/// The most instances of a lane: the template's default.
+const INSTANCES: usize = 2;
 
 /// What AWS and the machines do that is not kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

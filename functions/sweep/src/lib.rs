@@ -1,4 +1,4 @@
-//! The `sweep` function, triggered by a schedule: calls the drains of accounts for which something is due, and sends
+//! The `sweep` function, triggered by a schedule: wakes the drains of accounts for which something is due, and sends
 //! notices that were not sent at once.
 //!
 //! Any number of runs may overlap, and any of them may die at any step. A message that is sent twice is void the second
@@ -90,7 +90,7 @@ impl Sweep {
     async fn sweep_shard(&self, shard: u32, begun: Timestamp) -> Vec<Step> {
         let (mut steps, mut from): (_, Option<StartKey>) = (Vec::new(), None);
         loop {
-            // A drain is called a period early, with a delay: so it does not run a period late.
+            // A drain is woken a period early, with a delay: so it does not run a period late.
             let ahead = u32::try_from(SWEEP_PERIOD.as_secs()).unwrap_or(u32::MAX);
             let by = self.drains.schedule().after(self.clock.now(), ahead);
             let (rows, next) = match self.store.due(shard, by, from.take()).await {

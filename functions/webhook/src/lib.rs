@@ -27,7 +27,6 @@ use common::queues::isolating_panics;
 use common::resources::Queue;
 use common::runtime::{Error, Service, Worker};
 use futures_util::FutureExt;
-use tokio::sync::Semaphore;
 use webhooks::delivery::Lane;
 use webhooks::promptness::Promptness;
 use webhooks::secrets::KeyringCache;
@@ -35,9 +34,6 @@ use webhooks::store::WebhookStore;
 use webhooks::{Drains, Notices, Queues, Schedule};
 
 use transport::{Reach, Transport};
-
-/// The most attempts that the drains of an instance have under way.
-const MAX_DRAINED: usize = 500;
 
 /// The function. Clones share their connections and the cached keyring.
 #[derive(Clone)]
@@ -57,8 +53,6 @@ pub struct Webhook {
     waits: Arc<Mutex<Vec<u64>>>,
     /// How many attempts wait because the keyring lacks a key, since the last log line.
     keyless: Arc<AtomicU64>,
-    /// Room for the attempts that drains have under way. Each takes a file descriptor, of which an instance has 1,024.
-    room: Arc<Semaphore>,
     sqs: common::queues::Client,
     /// The URL of the dead-letter queue.
     dead_queue: String,
@@ -83,7 +77,6 @@ pub fn worker(service: &Service<'_>, transport: Transport, schedule: Schedule) -
         meter: Arc::clone(&service.meter),
         waits: Arc::default(),
         keyless: Arc::default(),
-        room: Arc::new(Semaphore::new(MAX_DRAINED)),
         sqs,
         dead_queue,
     })

@@ -24,7 +24,7 @@ pub const IN_FLIGHT: usize = 10;
 /// For how long a run begins attempts. The last of them may take ten seconds more, and the run must end before the
 /// function's time-out of 25 seconds.
 pub const BEGIN_FOR: Duration = Duration::from_secs(12);
-/// How often a run looks whether the drain was called again.
+/// How often a run looks whether the drain was woken again.
 pub const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// How many milliseconds a run waits before it looks again for what waits, after each look that found nothing new: the
 /// index may lag. After the last of them it ends.
@@ -33,15 +33,15 @@ pub const PAUSES_MILLIS: [u64; 3] = [250, 500, 1_500];
 pub const PAUSE_AFTER_ERROR: Duration = Duration::from_secs(1);
 /// An endpoint counts as prompt after this many prompt answers in a row, even if more of it still waits.
 const PROVEN_AT: usize = 50;
-/// How long a drain sleeps after a call, in seconds. Each sleep in which it is not called is followed by one that is four
+/// How long a drain sleeps after it was woken, in seconds. Each sleep in which nobody wakes it is followed by one that is four
 /// times as long, up to [`MAX_SLEEP_SECONDS`]: so what the index shows late is found.
 pub const MIN_SLEEP_SECONDS: u32 = 60;
 /// The longest that the drain of an account with endpoints sleeps: six hours.
 pub const MAX_SLEEP_SECONDS: u32 = 6 * 60 * 60;
-/// For how long after a call the drain goes on to end the deliveries of a removed endpoint, in seconds: somebody may have
+/// For how long after it was woken the drain goes on to end the deliveries of a removed endpoint, in seconds: somebody may have
 /// read the endpoint before it was removed, and the index may lag.
 pub const REMOVED_FOR_SECONDS: u32 = 60 * 60;
-/// A drain of which nothing was heard for this many seconds is called again, because its message was lost or its run has
+/// A drain of which nothing was heard for this many seconds is woken again, because its message was lost or its run has
 /// died. A run takes less than the function's time-out of 25 seconds.
 pub const LOST_SECONDS: u32 = 30;
 /// What a run has seen of an endpoint's answers.
@@ -76,10 +76,10 @@ pub struct Drain {
     pub account_id: UserId,
     /// What a message must carry to begin a run, and a run to change the row.
     pub token: Token,
-    /// How often the drain was called for at once.
-    pub calls: u64,
-    /// When it was called last, at once or for later, or when a run of it began while it was awake.
-    pub called_at: Timestamp,
+    /// How often it was woken for at once.
+    pub wakes: u64,
+    /// When it was woken last, at once or for later, or when a run of it began while it was awake.
+    pub woken_at: Timestamp,
     /// When it wakes, or is taken for lost if it is awake.
     pub wake_at: Option<Timestamp>,
     pub is_asleep: bool,
@@ -88,22 +88,22 @@ pub struct Drain {
 }
 
 impl Drain {
-    /// Returns whether it was not called for this many seconds.
+    /// Returns whether it was not woken for this many seconds.
     pub fn was_not_woken_for(&self, seconds: u32, now: Timestamp) -> bool {
-        self.called_at.plus_millis(i64::from(seconds) * 1_000) < now
+        self.woken_at.plus_millis(i64::from(seconds) * 1_000) < now
     }
 }
 
 /// Returns when a drain that sleeps from now on wakes, if nothing is due before: in three times the time since it was
-/// called last.
-pub fn wakes_at(called_at: Timestamp, schedule: Schedule, now: Timestamp) -> Timestamp {
-    let uncalled_for = now.millis().saturating_sub(called_at.millis());
+/// woken last.
+pub fn wakes_at(woken_at: Timestamp, schedule: Schedule, now: Timestamp) -> Timestamp {
+    let undisturbed_for = now.millis().saturating_sub(woken_at.millis());
     let [least, most] =
         [MIN_SLEEP_SECONDS, MAX_SLEEP_SECONDS].map(|seconds| i64::from(schedule.scaled(seconds)) * 1_000);
-    now.plus_millis(uncalled_for.saturating_mul(3).clamp(least, most))
+    now.plus_millis(undisturbed_for.saturating_mul(3).clamp(least, most))
 }
 
-/// Calls the drains of accounts: first the row, then the queue. If the message cannot be sent, `sweep` sends it.
+/// Wakes the drains of accounts: first the row, then the queue. If the message cannot be sent, `sweep` sends it.
 #[derive(Clone)]
 pub struct Drains {
     store: WebhookStore,
@@ -117,7 +117,7 @@ impl Drains {
         Self { store, queues, schedule }
     }
 
-    /// Calls the drain of an account, because something waits that it must look at now.
+    /// Wakes the drain of an account, because something waits that it must look at now.
     pub async fn wake(&self, account_id: UserId, now: Timestamp) -> Result<(), StoreError> {
         let token = Token::random();
         if self.store.wake_drain(account_id, token, self.lost_at(now), now).await? {
@@ -127,7 +127,7 @@ impl Drains {
     }
 
     /// Sends the message of a drain whose wake-up comes, for the time when it is to run. A drain that is awake is taken for
-    /// lost then. The message is void if the drain has run or was called by then. Nothing is written, so the next sweep does
+    /// lost then. The message is void if the drain has run or was woken by then. Nothing is written, so the next sweep does
     /// the same if the message is lost. Returns whether the drain was asleep, or `None` if its wake-up was moved before.
     pub async fn wake_due(
         &self,

@@ -23,7 +23,7 @@ async fn taken(stack: &Stack, queue: Queue) -> Value {
 
 /// Takes a notice of each type out of its queue, in the order of the types.
 async fn taken_notices(stack: &Stack) -> Vec<Value> {
-    let taken = stack.queue(Queue::Notices).take(3).await;
+    let taken = stack.queue(Queue::Notices).take(2).await;
     let read = |message: &SqsMessage| serde_json::from_str(message.body.as_deref().unwrap()).unwrap();
     let mut notices: Vec<Value> = taken.iter().map(read).collect();
     notices.sort_by_key(|notice| notice["type"].to_string());

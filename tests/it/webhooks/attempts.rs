@@ -6,9 +6,7 @@ use std::collections::BTreeSet;
 use common::clock::{Clock, SystemClock};
 use common::resources::Queue;
 use common::timestamp::Timestamp;
-use tests::{
-    Answer, DeadLetter, Fault, Received, Receiver, SignatureValidity, Stack, hand, message, sale, to_loopback, uuid,
-};
+use tests::{Answer, Fault, Received, Receiver, SignatureValidity, Stack, hand, message, sale, to_loopback, uuid};
 use tokio::task::JoinSet;
 use tokio::time::{Duration, Instant};
 use webhooks::delivery::{Failure, Lane, Status};
@@ -45,20 +43,6 @@ async fn copies_of_a_message_at_many_senders_at_once_make_one_post() {
     assert_eq!(scene.receiver.so_far().len(), 1);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn copies_of_a_message_in_one_batch_make_one_post_and_one_recorded_attempt() {
-    for (status, standing) in [(204, Status::Delivered), (500, Status::Pending)] {
-        let scene = Scene::answering(status).await;
-        let (id, [message]) = scene.sent(1).await;
-        for _ in 0..2 {
-            scene.handle(&vec![message.clone(); 10]).await;
-            scene.outlast_leases();
-        }
-        assert_eq!(scene.standing(id).await, (standing, 1));
-        assert_eq!(scene.receiver.so_far().len(), 1);
-    }
-}
-
 /// The first POST of the last attempt stays open until its lease has ended. Another sender makes the attempt again,
 /// which will fail. Then the first is acknowledged.
 #[tokio::test(flavor = "multi_thread")]
@@ -84,56 +68,38 @@ async fn a_late_acknowledgement_of_the_last_attempt_prevents_the_switch_off() {
 
 const UNREADABLE: [&str; 4] = ["null", "{", r#"{"type":"attempt"}"#, r#"{"type":"recall"}"#];
 
-#[tokio::test(flavor = "multi_thread")]
-async fn the_unreadable_messages_of_a_batch_become_dead_letters_at_once_with_the_reason() {
-    let scene = Scene::answering(204).await;
-    let (mut batch, mut readable) = (Vec::new(), Vec::new());
-    // Two deliveries per endpoint: more than four in a batch would change lanes.
-    for user in [10, 20, 30] {
-        let scene = scene.other(user).await;
-        for event in [user, user + 1] {
-            let (id, message) = scene.sent(event).await;
-            batch.extend(message);
-            readable.push(id);
-        }
-    }
-    for (position, body) in [1, 3, 5, 9].into_iter().zip(UNREADABLE) {
-        batch.insert(position, message(Lane::First, body));
-    }
-    scene.handle(&batch).await;
-    let letters = scene.stack.queue(Queue::WebhooksDead).take_letters(UNREADABLE.len()).await;
-    let bodies: BTreeSet<&str> = letters.iter().map(|letter| letter.body.as_str()).collect();
-    assert_eq!(bodies, BTreeSet::from(UNREADABLE));
-    let told = |letter: &DeadLetter| letter.attribute("defect").starts_with("unreadable message: ");
-    assert!(letters.iter().all(told), "{letters:?}");
-    for id in readable {
-        assert_eq!((scene.standing(id).await, scene.posts(id).len()), ((Status::Delivered, 1), 1));
-    }
-}
-
 /// Returns whether a call may be a step of a delivery.
 fn is_step(operation: &str) -> bool {
     matches!(operation, "PutItem" | "UpdateItem")
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_message_that_the_store_takes_for_invalid_becomes_a_dead_letter_with_the_reason_at_once() {
+async fn messages_that_are_unreadable_or_invalid_for_the_store_become_dead_letters_with_the_reason_at_once() {
     let scene = Scene::answering(204).await;
-    let (poison, (other, message)) = (scene.stored(1).await, scene.sent(2).await);
-    let batch = [scene.message(poison).await, message].concat();
+    let (poison, (other, readable)) = (scene.stored(1).await, scene.sent(2).await);
+    let mut batch = [scene.message(poison).await, readable].concat();
+    let invalid = batch[0].body.clone().unwrap();
+    for (position, body) in [0, 2, 4, 5].into_iter().zip(UNREADABLE) {
+        batch.insert(position, message(Lane::First, body));
+    }
     let (sender, proxy) = scene.stack.sender_behind_proxy().await;
     let key: &'static str = poison.to_string().leak();
     proxy.plan(move |operation| if is_step(operation) { Fault::Invalid(key) } else { Fault::None });
     assert_eq!(hand(&sender, &batch).await, [0; 0]);
 
     let [dead, retry] = [Queue::WebhooksDead, Queue::WebhooksRetry].map(|queue| scene.stack.queue(queue));
-    let [letter] = &dead.take_letters(1).await[..] else { panic!("not one letter") };
-    assert_eq!(Some(&letter.body), batch[0].body.as_ref());
-    assert!(letter.attribute("defect").starts_with("invalid request: ValidationException"), "{letter:?}");
+    let letters = dead.take_letters(1 + UNREADABLE.len()).await;
+    let bodies: BTreeSet<&str> = letters.iter().map(|letter| letter.body.as_str()).collect();
+    assert_eq!(bodies, UNREADABLE.into_iter().chain([&*invalid]).collect::<BTreeSet<_>>());
+    for letter in &letters {
+        let is_invalid = letter.body == invalid;
+        let reason = if is_invalid { "invalid request: ValidationException" } else { "unreadable message: " };
+        assert!(letter.attribute("defect").starts_with(reason), "{letter:?}");
+    }
     assert_eq!((dead.count().await, retry.count().await), (0, 0));
-    assert_eq!(scene.standing(other).await, (Status::Delivered, 1));
+    scene.assert_delivered(&[other]).await;
 
-    // Its wake-up brings the delivery back. By then the store takes its steps.
+    // Its wake-up brings the invalid one back. By then the store takes its steps.
     assert_eq!(scene.standing(poison).await, (Status::Pending, 0));
     proxy.set_fault(Fault::None);
     scene.wait(OVERDUE_SECONDS);
@@ -213,20 +179,11 @@ async fn the_attempts_follow_each_other_as_specified_and_then_the_endpoint_is_of
 
     assert_eq!(stack.endpoint_of(user).await.switch, OFF_BY_FAILURES);
     stack.queue(Queue::Notices).wait_for_count(2).await;
-    let [EndpointNotice::Failing(warning), EndpointNotice::Disabled(notice)] = &stack.take_all_notices().await[..]
-    else {
+    let [EndpointNotice::Failing(_), EndpointNotice::Disabled(notice)] = &stack.take_all_notices().await[..] else {
         panic!("not a warning and a notice of the switch-off")
     };
-    assert_eq!((warning.delivery_id, warning.failed_attempts), (id, 4));
-    assert_eq!(warning.failing_since, delivery.progress.attempts[0].at);
     assert_eq!(*notice, DisabledNotice::new(&endpoint, id, notice.disabled_at));
     assert!(notice.disabled_at >= delivery.progress.attempts.last().unwrap().at);
-
-    stack.queue(Queue::Feed).send(&[sale(2, user).to_string()]).await;
-    stack.delivery_as(delivery_id(uuid(2).into(), endpoint.id), Status::Held).await;
-    stack.queue(Queue::WebhooksFirst).wait_for_count(0).await;
-    assert_eq!(receiver.so_far().len(), EXHAUSTED.1);
-    assert_eq!(stack.take_notices().await, []);
 }
 
 /// Asserts that each attempt's headers carry the time of that attempt, not of the first one. `begun` and `begun_at`

@@ -5,11 +5,9 @@ use std::slice;
 
 use common::ids::DeliveryId;
 use common::resources::{Queue, Table};
-use common::runtime::Worker;
 use futures_util::future::join_all;
-use serde_json::Value;
-use tests::{Answer, Fault, Proxy, TestQueue, hand, hand_to_die, message, patient, sale, stored_row, uuid};
-use webhooks::delivery::{Failure, Lane, Status};
+use tests::{Answer, Fault, TestQueue, hand, hand_to_die, patient, sale, stored_row};
+use webhooks::delivery::{Failure, Status, Token};
 use webhooks::drain::IN_FLIGHT;
 
 use super::{DAY_SECONDS, OVERDUE_SECONDS, Scene};
@@ -48,9 +46,7 @@ async fn a_first_delivery_waits_where_its_owner_sees_it_and_later_ones_are_made_
     let slow = scene.slow();
     assert_eq!(slow.count().await, 1, "an account has one call, however many deliveries wait");
     scene.handle(&slow.take(1).await).await;
-    for id in &waiting {
-        assert_eq!(scene.standing(*id).await, (Status::Delivered, 1));
-    }
+    scene.assert_delivered(&waiting).await;
     assert!(scene.stack.endpoint_of(scene.user).await.is_prompt);
     let next = scene.event(9).await;
     scene.attempt(next).await;
@@ -72,9 +68,7 @@ async fn a_run_makes_ten_attempts_at_a_time_and_hands_on_the_rest() {
     let (handed, ()) = tokio::join!(hand(&sender, &call), time_is_up);
     assert_eq!(handed, [0; 0]);
     scene.handle(&slow.take(1).await).await;
-    for id in waiting {
-        assert_eq!(scene.standing(id).await, (Status::Delivered, 1));
-    }
+    scene.assert_delivered(&waiting).await;
     assert_eq!(scene.receiver.so_far().len(), 25);
 }
 
@@ -91,9 +85,7 @@ async fn a_run_takes_what_begins_to_wait_while_it_is_under_way() {
         late
     };
     let ((), late) = tokio::join!(scene.stack.drain(scene.user), late);
-    for id in late {
-        assert_eq!(scene.standing(id).await, (Status::Delivered, 1));
-    }
+    scene.assert_delivered(&late).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -111,9 +103,7 @@ async fn messages_that_find_their_receiver_busy_wait_for_the_drain() {
         tokio::join!(scene.stack.drain(scene.user), answered);
     };
     tokio::join!(scene.handle(&batch), busy);
-    for event in 1..11 {
-        assert_eq!(scene.standing(scene.id(event)).await, (Status::Delivered, 1));
-    }
+    scene.assert_delivered(&(1..11).map(|event| scene.id(event)).collect::<Vec<_>>()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -174,21 +164,6 @@ async fn a_lost_answer_of_the_store_costs_no_second_post() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_message_and_a_drain_make_one_post_of_a_delivery() {
-    let scene = Scene::with(|_| Answer::Held(204)).await.unproven().await;
-    let [id] = scene.waiting(1..2).await.try_into().unwrap();
-    let (attempt, call) = (scene.message(id).await, [scene.stack.drain_message(scene.user).await]);
-    scene.stack.prove(&scene.endpoint).await;
-    let handed = async {
-        scene.receiver.received(1).await;
-        scene.handle(&attempt).await;
-        scene.receiver.release_all();
-    };
-    tokio::join!(scene.handle(&call), handed);
-    assert_eq!((scene.standing(id).await, scene.receiver.so_far().len()), ((Status::Delivered, 1), 1));
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn retries_go_before_first_attempts() {
     let scene = Scene::answering(204).await.unproven().await;
     let retried = scene.failed(1, 1).await;
@@ -198,18 +173,6 @@ async fn retries_go_before_first_attempts() {
     scene.stack.drain(scene.user).await;
     let posts = scene.receiver.so_far();
     assert!(posts[..IN_FLIGHT].iter().any(|post| post.id() == retried.to_string()));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn what_waits_for_an_endpoint_that_is_switched_off_is_held() {
-    let scene = Scene::answering(204).await.unproven().await;
-    let waiting = scene.waiting(1..4).await;
-    scene.disable().await;
-    scene.stack.drain(scene.user).await;
-    for id in waiting {
-        assert_eq!(scene.standing(id).await, (Status::Held, 0));
-    }
-    assert_eq!(scene.receiver.so_far().len(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -233,15 +196,7 @@ async fn no_pending_delivery_has_a_time_to_live_and_one_that_waits_too_long_fail
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_that_nobody_knows_is_void() {
-    let scene = Scene::answering(204).await;
-    let body = format!(r#"{{"type":"drain","account_id":"{}","token":"{}"}}"#, scene.user, uuid(1));
-    scene.handle(&[message(Lane::Slow, &body)]).await;
-    assert_eq!(scene.stack.webhooks().store.drain(scene.user).await.unwrap(), None);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn an_attempt_whose_message_is_lost_is_made_after_five_minutes() {
+async fn an_attempt_whose_message_is_lost_is_made_after_five_minutes_and_two_sweeps_at_once_cause_one_run() {
     let scene = Scene::answering(204).await;
     let (id, slow) = (scene.stored(1).await, scene.slow());
     scene.wait(OVERDUE_SECONDS - AHEAD_SECONDS - 1);
@@ -251,9 +206,10 @@ async fn an_attempt_whose_message_is_lost_is_made_after_five_minutes() {
     scene.stack.sweep().await;
     assert_eq!((slow.count().await, slow.visible_count().await), (1, 0), "the message is delayed");
     scene.wait(AHEAD_SECONDS);
-    scene.stack.drain(scene.user).await;
-    assert_eq!(scene.standing(id).await, (Status::Delivered, 1));
-    assert_eq!(scene.receiver.so_far().len(), 1);
+    tokio::join!(scene.stack.sweep(), scene.stack.sweep());
+    let messages = slow.take(2).await;
+    tokio::join!(scene.handle(&messages[..1]), scene.handle(&messages[1..]));
+    assert_eq!((scene.standing(id).await, scene.receiver.so_far().len()), ((Status::Delivered, 1), 1));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -275,31 +231,13 @@ async fn a_parked_retry_is_made_when_it_is_due_and_no_sooner() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_sweeps_at_once_cause_one_run() {
-    let scene = Scene::answering(204).await;
-    let (id, slow) = (scene.stored(1).await, scene.slow());
-    scene.wait(OVERDUE_SECONDS);
-    tokio::join!(scene.stack.sweep(), scene.stack.sweep());
-    let messages = slow.take(2).await;
-    tokio::join!(scene.handle(&messages[..1]), scene.handle(&messages[1..]));
-    assert_eq!((scene.standing(id).await, scene.receiver.so_far().len()), ((Status::Delivered, 1), 1));
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_drain_whose_call_is_lost_is_called_again() {
     let scene = Scene::answering(204).await;
     let (id, slow) = (scene.stored(1).await, scene.slow());
     scene.wait(OVERDUE_SECONDS);
-    // The sweep dies before it sends its message.
-    let proxy = Proxy::start(&scene.stack.aws.endpoint_url).await;
-    proxy.plan(|operation| if operation == "SendMessageBatch" { Fault::Hang } else { Fault::None });
-    let mortal = scene.stack.sweep_at(&proxy.url);
-    tokio::select! {
-        _ = mortal.work(Value::Null) => panic!("the sweep should have died"),
-        () = proxy.wait_until_stuck() => {}
-    }
-    assert_eq!(slow.count().await, 0);
-    scene.wait(60);
+    // Whoever wakes it dies before the message is sent.
+    let (store, now) = (scene.stack.webhooks().store, scene.stack.now());
+    assert!(store.wake_drain(scene.user, Token::random(), now, now).await.unwrap());
     scene.stack.sweep().await;
     // It waits for long in its queue. Its copies do not make it void.
     let early = slow.take(1).await;

@@ -20,11 +20,11 @@ use webhooks::guard::LOOPBACK_VARIABLE;
 
 use super::{DAY_SECONDS, Scene, feed_message};
 
+/// The feed's writers may send an event again: to repeat it, to correct it, or because they read an old file.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_event_is_delivered_once_to_each_endpoint_that_selected_it() {
-    let stack = Stack::new().await;
-    let [selecting, all, other] =
-        [Receiver::answering(204).await, Receiver::answering(204).await, Receiver::answering(204).await];
+async fn an_event_is_delivered_once_to_each_endpoint_that_selected_it_and_then_only_to_those_that_are_added() {
+    let (stack, answering) = (Stack::new().await, || Receiver::answering(204));
+    let [selecting, all, other, later] = [answering().await, answering().await, answering().await, answering().await];
     let (user, stranger) = (uuid(5).into(), uuid(6).into());
     let (endpoint, _) = stack.endpoint(user, &selecting.url).await;
     let admin = stack.webhooks();
@@ -42,66 +42,25 @@ async fn an_event_is_delivered_once_to_each_endpoint_that_selected_it() {
         assert_eq!(delivery.progress.attempts.len(), 1);
         assert_eq!(delivery.body.as_bytes(), received[0].body);
     }
-    assert_eq!(selecting.so_far()[0].id(), delivery_id(uuid(1).into(), endpoint.id).to_string());
+    let id = delivery_id(uuid(1).into(), endpoint.id);
+    assert_eq!(selecting.so_far()[0].id(), id.to_string());
     queue.send(&[sale(1, user).to_string()]).await;
     queue.wait_until_empty().await;
     stack.queue(Queue::WebhooksFirst).wait_for_count(0).await;
     assert_eq!([selecting.so_far().len(), all.so_far().len(), other.so_far().len()], [1, 1, 0]);
-}
-
-/// The feed's writers may send an event again: to repeat it, to correct it, or because they read an old file.
-#[tokio::test(flavor = "multi_thread")]
-async fn an_event_that_is_reported_again_goes_only_to_endpoints_that_were_added_since() {
-    let stack = Stack::new().await;
-    let [first, later] = [Receiver::answering(204).await, Receiver::answering(204).await];
-    let user = uuid(5).into();
-    let (old, _) = stack.endpoint(user, &first.url).await;
-    let _workers = stack.workers().await;
-    let queue = stack.queue(Queue::Feed);
-    queue.send(&[sale(1, user).to_string()]).await;
-    let body = first.received(1).await[0].body.clone();
 
     let (new, _) = stack.endpoint(user, &later.url).await;
     let mut corrected = sale(1, user);
     corrected["data"]["price_usd"] = json!("99.99");
     queue.send(&[corrected.to_string(), corrected.to_string(), sale(1, user).to_string()]).await;
-    let received = later.received(1).await;
-    assert_eq!(received[0].id(), delivery_id(uuid(1).into(), new.id).to_string());
+    assert_eq!(later.received(1).await[0].id(), delivery_id(uuid(1).into(), new.id).to_string());
     queue.wait_until_empty().await;
     for queue in [Queue::WebhooksFirst, Queue::WebhooksRetry] {
         stack.queue(queue).wait_for_count(0).await;
     }
-    assert_eq!([first.so_far().len(), later.so_far().len()], [1, 1]);
-    let kept = stack.delivery_as(delivery_id(uuid(1).into(), old.id), Status::Delivered).await;
-    assert_eq!(kept.body.as_bytes(), body);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn ten_events_become_ten_deliveries_however_often_their_batch_comes() {
-    let scene = Scene::answering(204).await;
-    let ingest = scene.stack.ingest_at(&scene.stack.aws.endpoint_url);
-    let batch: Vec<_> = (1..=10).map(|event| feed_message(&sale(event, scene.user))).collect();
-    let [first, retry] = [Queue::WebhooksFirst, Queue::WebhooksRetry].map(|queue| scene.stack.queue(queue));
-    assert_eq!(hand(&ingest, &batch).await, [0; 0]);
-    // The second messages take the retry lane, because ten deliveries of this account have entered the first lane
-    // within this second.
-    assert_eq!(hand(&ingest, &batch).await, [0; 0]);
-    assert_eq!((first.count().await, retry.count().await), (10, 10));
-    // As on Lambda, a batch comes from one queue. So it holds no delivery twice, which would postpone the second
-    // copy.
-    for lane in [first.take(10).await, retry.take(10).await] {
-        for batch in lane.chunks(4) {
-            scene.handle(batch).await;
-        }
-    }
-    assert_eq!(hand(&ingest, &batch).await, [0; 0]);
-    scene.handle(&retry.take(10).await).await;
-    assert_eq!((first.count().await, retry.count().await), (0, 0));
-    assert_eq!(scene.stack.deliveries(scene.endpoint.id).await.len(), 10);
-    for event in 1..=10 {
-        let id = scene.id(event);
-        assert_eq!((scene.standing(id).await, scene.posts(id).len()), ((Status::Delivered, 1), 1));
-    }
+    assert_eq!([&selecting, &all, &other, &later].map(|receiver| receiver.so_far().len()), [1, 1, 0, 1]);
+    let kept = stack.delivery_as(id, Status::Delivered).await;
+    assert_eq!(kept.body.as_bytes(), selecting.so_far()[0].body);
 }
 
 /// Returns the DynamoDB calls for this many events whose deliveries all succeed at once, and how many calls sent messages.
@@ -115,9 +74,7 @@ async fn calls(events: u128) -> (Vec<String>, usize) {
     hand(&sender, &scene.stack.queue(first).take(batch.len()).await).await;
     let retry = scene.stack.queue(retry);
     hand(&sender, &retry.take(retry.count().await.try_into().unwrap()).await).await;
-    for event in 1..=events {
-        assert_eq!(scene.standing(scene.id(event)).await, (Status::Delivered, 1));
-    }
+    scene.assert_delivered(&(1..=events).map(|event| scene.id(event)).collect::<Vec<_>>()).await;
     let operations = proxy.take_operations();
     let sends = operations.iter().filter(|operation| operation.starts_with("SendMessage")).count();
     let is_store = |operation: &String| operation.ends_with("Item") || operation.ends_with("Items");

@@ -70,20 +70,6 @@ async fn accounts_that_hang_delay_neither_others_nor_a_new_endpoint_of_their_own
     }
 }
 
-/// A hundred deliveries wait of which one attempt takes long. No other waits for it.
-#[tokio::test(flavor = "multi_thread")]
-async fn an_attempt_that_takes_long_delays_no_others_of_its_endpoint() {
-    let scene = Scene::with(|number| if number == 5 { Answer::Held(204) } else { Answer::Status(204) }).await;
-    scene.stack.fan_out(&(0..100).map(|event| sale(event, scene.user)).collect::<Vec<_>>()).await;
-    let _workers = scene.stack.workers_sending(patient()).await;
-    scene.receiver.received(100).await;
-    scene.receiver.release_all();
-    for event in 0..100 {
-        scene.stack.delivery_as(scene.id(event), Status::Delivered).await;
-    }
-    assert_eq!(scene.receiver.so_far().len(), 100);
-}
-
 /// An attempt that hangs for three seconds is enough. Its endpoint's next deliveries wait for the drain, whichever lane
 /// they come from, until it has been prompt after five minutes.
 #[tokio::test(flavor = "multi_thread")]
@@ -104,9 +90,7 @@ async fn an_endpoint_that_hangs_is_left_to_the_drain_until_it_responds_promptly(
     }
     assert_eq!(scene.receiver.so_far().len(), 1);
     scene.stack.drain(scene.user).await;
-    for id in ids {
-        assert_eq!(scene.standing(id).await, (Status::Delivered, 1));
-    }
+    scene.assert_delivered(&ids).await;
     assert!(!scene.stack.endpoint_of(scene.user).await.is_prompt, "it would hang again at once");
     scene.wait(SLOW_FOR_SECONDS);
     let last = scene.event(4).await;

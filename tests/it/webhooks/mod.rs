@@ -203,6 +203,13 @@ impl Scene {
         (progress.status, progress.attempts.len())
     }
 
+    /// Asserts that each of these was delivered by its only POST.
+    async fn assert_delivered(&self, ids: &[DeliveryId]) {
+        for id in ids {
+            assert_eq!((self.standing(*id).await, self.posts(*id).len()), ((Status::Delivered, 1), 1), "{id}");
+        }
+    }
+
     async fn switch(&self) -> Switch {
         self.stack.endpoint_of(self.user).await.switch
     }

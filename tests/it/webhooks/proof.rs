@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use admin::owner::Owner;
-use admin::webhooks::{EndpointUpdate, Recoverable, Selection, WebhookAdminError};
+use admin::webhooks::{Recoverable, Selection, WebhookAdminError};
 use common::ids::DeliveryId;
 use common::timestamp::Timestamp;
 use tests::{Answer, Receiver};
@@ -24,8 +24,7 @@ impl Scene {
     /// Gives the endpoint another URL, a second after whatever was before.
     async fn moved(&self, url: &str) -> Timestamp {
         self.wait(1);
-        let update = EndpointUpdate { url: Some(url.to_owned()), events: None };
-        self.stack.webhooks().update(self.endpoint.id, update).await.unwrap();
+        self.updated(Some(url), None).await;
         self.wait(1);
         self.stack.now()
     }

@@ -1,33 +1,25 @@
 //! An endpoint's deliveries are sent again in bulk, after its receiver was away.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::Ordering;
 
 use admin::webhooks::{Recoverable, Recovery, RecoveryProgress, Selection, WebhookAdmin, WebhookAdminError};
 use common::aws::{Environment, Patience};
 use common::ids::DeliveryId;
 use common::resources::Queue;
 use local::environment::Variables;
-use tests::{Fault, Proxy, TestQueue, delivery};
+use tests::{Fault, Proxy, delivery};
 use tokio::sync::Notify;
-use webhooks::ATTEMPTS;
-use webhooks::delivery::{Delivery, MAX_ROUNDS, Status};
-use webhooks::store::{Span, WebhookStore};
+use webhooks::delivery::{Delivery, MAX_ROUNDS, Progress, Status};
+use webhooks::store::WebhookStore;
 
-use super::{DAY_SECONDS, EXHAUSTED, OFF_BY_FAILURES, Scene};
+use super::unreadable::UNKNOWN;
+use super::{DAY_SECONDS, Scene};
 
 fn everything() -> Selection {
     Selection { statuses: Recoverable::ALL.into(), since: None, until: None }
 }
 
 impl Scene {
-    /// Fans out an event, and hands its message to a sender. Returns the id of its delivery.
-    async fn handled_event(&self, first: &TestQueue, event: u128) -> DeliveryId {
-        let id = self.event(event).await;
-        self.handle(&first.take(1).await).await;
-        id
-    }
-
     /// Stores deliveries with these statuses, each created a minute after the one before. Returns them, oldest first.
     async fn store(&self, statuses: impl IntoIterator<Item = Status>) -> Vec<Delivery> {
         let mut all = Vec::new();
@@ -70,33 +62,15 @@ fn notify_if_sending(begun: &Notify, at: RecoveryProgress) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_outage_of_a_whole_round_is_over_after_one_command_while_new_events_go_on() {
-    let (scene, is_up) = Scene::failing_until_well().await;
+    let scene = Scene::answering(204).await;
     let stack = &scene.stack;
     let first = stack.queue(Queue::WebhooksFirst);
-    let mut missed = vec![scene.handled_event(&first, 1).await];
-    for event in 2..=u128::from(ATTEMPTS) {
-        missed.push(scene.handled_event(&first, event).await);
-        let due = scene.delivery(missed[0]).await.progress.due;
-        scene.wait((due.millis() - scene.stack.now().millis()) / 1_000);
-        scene.attempt(missed[0]).await;
-    }
-    assert_eq!((scene.standing(missed[0]).await, scene.switch().await), (EXHAUSTED, OFF_BY_FAILURES));
-    for waiting in &missed[1..] {
-        scene.attempt(*waiting).await;
-    }
-    for event in u128::from(ATTEMPTS) + 1..=19 {
-        scene.wait(60);
-        missed.push(scene.handled_event(&first, event).await);
-    }
-    assert_eq!((scene.count(Status::Failed).await, scene.count(Status::Held).await), (1, 18));
-    let before = scene.receiver.so_far().len();
-
-    is_up.store(true, Ordering::Relaxed);
-    scene.enable().await;
+    let missed = scene.store([[Status::Failed].as_slice(), &[Status::Held; 18]].concat()).await;
     let new_events = async {
         let mut new = Vec::new();
         for event in 100..105 {
-            new.push(scene.handled_event(&first, event).await);
+            new.push(scene.event(event).await);
+            scene.handle(&first.take(1).await).await;
         }
         new
     };
@@ -106,27 +80,23 @@ async fn an_outage_of_a_whole_round_is_over_after_one_command_while_new_events_g
     assert_eq!((recovery.found.failed, recovery.found.held, recovery.sent, recovery.left), (1, 18, 19, 0));
     assert!(recovery.stopped_by.is_none(), "{recovery:?}");
 
-    let posts = scene.receiver.so_far().split_off(before);
+    let posts = scene.receiver.so_far();
     let posted: BTreeSet<DeliveryId> = posts.iter().map(|post| post.id().parse().unwrap()).collect();
-    assert_eq!((posts.len(), posted), (24, missed.into_iter().chain(new).collect()));
+    assert_eq!((posts.len(), posted), (24, missed.iter().map(|delivery| delivery.id).chain(new).collect()));
     assert_eq!(scene.count(Status::Delivered).await, 24);
     let again = scene.recover(&selection).await;
     assert_eq!((again.found.total(), again.sent), (0, 0));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_waits_for_a_retry_of_hours_is_sent_at_once_and_what_comes_soon_is_left_alone() {
-    let (scene, is_up) = Scene::failing_until_well().await;
-    let first = scene.stack.queue(Queue::WebhooksFirst);
-    let [far, soon] = [scene.handled_event(&first, 1).await, scene.handled_event(&first, 2).await];
-    for _ in 0..3 {
-        let due = scene.delivery(far).await.progress.due;
-        scene.wait((due.millis() - scene.stack.now().millis()) / 1_000);
-        scene.attempt(far).await;
-    }
-    is_up.store(true, Ordering::Relaxed);
-    scene.disable().await;
-    scene.enable().await;
+async fn what_comes_within_five_minutes_is_left_alone_and_what_waits_for_longer_is_sent_at_once() {
+    let scene = Scene::answering(204).await;
+    let now = scene.stack.now();
+    let due_in = |seconds: i64| {
+        let due = now.plus_millis(1_000 * seconds);
+        move |progress: &mut Progress| (progress.due, progress.wake_at) = (due, Some(due))
+    };
+    let [soon, far] = [scene.put(1, due_in(5 * 60)).await, scene.put(2, due_in(5 * 60 + 1)).await];
     let before = scene.delivery(soon).await;
     let recovery = scene.recover(&everything()).await;
     assert_eq!((recovery.found.pending, recovery.found.total(), recovery.sent), (1, 1, 1), "{recovery:?}");
@@ -135,24 +105,6 @@ async fn what_waits_for_a_retry_of_hours_is_sent_at_once_and_what_comes_soon_is_
     scene.stack.drain(scene.user).await;
     assert_eq!(scene.delivery(far).await.progress.status, Status::Delivered);
     assert_eq!(scene.delivery(soon).await.progress.round, before.progress.round);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_recovery_that_was_interrupted_sends_the_rest_when_it_is_repeated() {
-    let scene = Scene::answering(204).await;
-    let held = scene.hold(25).await;
-    let admin = scene.stack.webhooks();
-    let (begun, selection) = (Notify::new(), everything());
-    tokio::select! {
-        biased;
-        () = begun.notified() => {}
-        ended = admin.recover(scene.endpoint.id, &selection, |at| notify_if_sending(&begun, at)) => panic!("{ended:?}"),
-    }
-    // A write that has just been sent may still be made.
-    let (sent, rest) = (scene.count(Status::Pending).await, scene.recover(&selection).await);
-    assert!((10..25).contains(&sent) && (5..=15).contains(&rest.sent), "{sent} {rest:?}");
-    assert_eq!((rest.found.total() - rest.sent, rest.left), (rest.changed, 0));
-    assert_eq!(scene.pending().await, held);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -227,55 +179,21 @@ async fn a_recovery_slows_down_while_what_it_sent_piles_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_recovery_sends_what_was_selected_and_no_tests() {
-    use Status::{Delivered, Failed, Held, Pending};
-    let scene = Scene::answering(204).await;
-    let (admin, id) = (scene.stack.webhooks(), scene.endpoint.id);
-    let stored = scene.store([Held, Failed, Pending, Delivered, Held, Failed, Held, Failed]).await;
-    let test = Delivery { is_test: true, ..delivery(9, &scene.endpoint, Failed, scene.stack.now()) };
-    scene.stack.put_deliveries(&[test]).await;
-    let at = |index: usize| stored[index].created_at;
-    scene.disable().await;
-    let before = scene.stack.deliveries(id).await;
-    let all = admin.survey(id, &everything(), |_| {}).await.unwrap();
-    assert_eq!((all.held, all.failed, all.span), (3, 3, Some(Span { first: at(0), last: at(7) })));
-    let failed = Selection { statuses: [Recoverable::Failed].into(), ..everything() };
-    let failed = admin.survey(id, &failed, |_| {}).await.unwrap();
-    assert_eq!((failed.held, failed.failed, failed.span), (0, 3, Some(Span { first: at(1), last: at(7) })));
-    let some = Selection { since: Some(at(4)), until: Some(at(7)), ..everything() };
-    let none = Selection { since: Some(at(4)), until: Some(at(4)), ..everything() };
-    let refused = admin.survey(id, &none, |_| {}).await.unwrap_err();
-    assert_eq!(refused.to_string(), "since: must be before until");
-    assert_eq!(scene.stack.deliveries(id).await, before);
-
-    scene.enable().await;
-    let recovery = scene.recover(&some).await;
-    assert_eq!((recovery.found.held, recovery.found.failed, recovery.sent), (2, 1, 3));
-    let waiting = [2, 4, 5, 6].map(|index: usize| stored[index].id);
-    assert_eq!(scene.pending().await, waiting, "with the one that was pending before");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_recovery_skips_what_has_had_all_its_rounds_and_leaves_out_what_is_no_longer_kept() {
+async fn a_recovery_skips_what_has_had_all_its_rounds_and_leaves_out_tests_and_what_is_unreadable_or_expired() {
     let scene = Scene::answering(204).await;
     scene.hold(1).await;
     scene.wait(35 * DAY_SECONDS);
-    let [mut last, other] = [2, 3].map(|event| delivery(event, &scene.endpoint, Status::Held, scene.stack.now()));
+    let now = scene.stack.now();
+    let held = |(event, at): (u128, i64)| delivery(event, &scene.endpoint, Status::Held, now.plus_millis(at));
+    let [first, unreadable, mut last, mut test, other] = [(2, -5), (3, -4), (4, -3), (5, -2), (6, -1)].map(held);
     last.progress.round = MAX_ROUNDS;
-    scene.stack.put_deliveries(&[last, other.clone()]).await;
+    test.is_test = true;
+    scene.stack.put_deliveries(&[first.clone(), unreadable.clone(), last, test, other.clone()]).await;
+    scene.set_event(unreadable.id, UNKNOWN).await;
     let recovery = scene.recover(&everything()).await;
-    assert_eq!((recovery.found.total(), recovery.sent, recovery.too_many_rounds, recovery.left), (2, 1, 1, 0));
-    assert_eq!(scene.pending().await, [other.id]);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_delivery_that_cannot_be_read_is_named_and_the_others_are_sent() {
-    let scene = Scene::answering(204).await;
-    let held = scene.hold(3).await;
-    scene.set_event(held[1], "known_to_a_newer_release").await;
-    let recovery = scene.recover(&everything()).await;
-    assert_eq!((recovery.found.total(), recovery.found.unreadable.len(), recovery.sent), (2, 1, 2));
-    assert_eq!(scene.pending().await, [held[0], held[2]]);
+    assert_eq!((recovery.found.total(), recovery.sent, recovery.too_many_rounds, recovery.left), (3, 2, 1, 0));
+    assert_eq!(recovery.found.unreadable.len(), 1);
+    assert_eq!(scene.pending().await, [first.id, other.id]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use admin::webhooks::{WebhookAdmin, WebhookAdminError};
 use common::aws::{Environment, Patience};
+use common::event::EventKind;
 use common::resources::{Queue, Resources};
 use common::rotation::Secrets;
 use futures_util::future::join_all;
@@ -16,6 +17,7 @@ use tests::{AwsCall, SignatureValidity, Stack, hand, uuid};
 use webhooks::delivery::Status;
 use webhooks::secrets::Keyring;
 
+use super::unreadable::UNKNOWN;
 use super::{DAY_SECONDS, Scene};
 
 const BOTH_VALID: SignatureValidity = SignatureValidity { service: true, standard: true };
@@ -41,37 +43,6 @@ async fn a_rotated_secret_signs_beside_the_old_one_until_it_takes_its_place() {
     assert_eq!(validities().await, [STANDARD_VALID, BOTH_VALID]);
     scene.wait(1);
     assert_eq!(validities().await, [NEITHER_VALID, BOTH_VALID]);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn deliveries_go_on_while_the_keyring_is_rotated_underneath_them() {
-    let scene = Scene::answering(204).await;
-    let (stack, sender, mut event) = (&scene.stack, scene.stack.sender(), 0);
-    let mut deliver = async || {
-        event += 1;
-        let (id, message) = scene.sent(event).await;
-        assert_eq!(hand(&sender, &message).await, [0; 0]);
-        let [post] = scene.posts(id).try_into().unwrap();
-        assert_eq!(post.signed_with(&scene.secret), BOTH_VALID);
-    };
-    deliver().await;
-    let old = keyring(stack).await;
-    let new = old.clone().rotate(stack.now()).unwrap();
-    put_keyring(stack, &new.reveal()).await;
-    deliver().await;
-    scene.wait(10);
-    // The endpoint's secrets are sealed again under the current key.
-    let (admin, seen) = (stack.webhooks(), stack.endpoint_of(scene.user).await);
-    let sealed = admin.keyring.seal(seen.id, &scene.secret).await.unwrap();
-    let secrets = seen.secrets.try_map(|_| Ok::<_, ()>(sealed.clone())).unwrap();
-    assert!(admin.store.put_secrets(seen.account_id, seen.id, &secrets, seen.secret_version).await.unwrap());
-    deliver().await;
-    let mut without_old: Value = serde_json::from_str(&new.reveal()).unwrap();
-    without_old["keys"].as_array_mut().unwrap().retain(|key| key["id"] != old.current_id());
-    put_keyring(stack, &without_old.to_string()).await;
-    deliver().await;
-    scene.wait(10 * 60);
-    deliver().await;
 }
 
 /// Nothing waits between these rotations, as with a release that did not wait.
@@ -100,9 +71,7 @@ async fn a_delivery_whose_key_an_instance_does_not_know_yet_waits_and_the_keyrin
     scene.wait(2);
     assert_eq!(hand(&sender, &batch).await, [0; 0]);
     assert_eq!(AwsCall::count(&proxy.take_calls(), "GetSecretValue"), 1);
-    for (id, _) in &waiting {
-        assert_eq!((scene.standing(*id).await, scene.posts(*id).len()), ((Status::Delivered, 1), 1));
-    }
+    scene.assert_delivered(&[waiting[0].0, waiting[1].0]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -121,9 +90,7 @@ async fn a_delivery_that_waits_for_the_drain_keeps_its_wake_up_until_its_key_is_
     put_keyring(&scene.stack, &whole.reveal()).await;
     scene.wait(60);
     scene.sweep_and_drain().await;
-    for id in ids {
-        assert_eq!((scene.standing(id).await, scene.posts(id).len()), ((Status::Delivered, 1), 1));
-    }
+    scene.assert_delivered(&ids).await;
     assert_eq!(scene.stack.queue(Queue::WebhooksDead).count().await, 0);
 }
 
@@ -173,7 +140,8 @@ async fn rotations_right_after_each_other_cost_no_delivery() {
     for (id, message) in sent {
         // What was put off comes again.
         assert_eq!(hand(&sender, &message).await, [0; 0]);
-        assert_eq!((scene.standing(id).await, scene.posts(id).len()), ((Status::Delivered, 1), 1));
+        scene.assert_delivered(&[id]).await;
+        assert_eq!(scene.posts(id)[0].signed_with(&scene.secret), BOTH_VALID);
     }
     assert_eq!(stack.queue(Queue::WebhooksDead).count().await, 0);
 }
@@ -239,25 +207,15 @@ async fn a_rotation_seals_every_secret_anew_and_running_functions_keep_opening_t
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rotation_completes_an_earlier_one_that_was_cut_short() {
-    let stack = Stack::new().await;
-    let (cli, admin) = (WebhooksCli::new(&stack), stack.webhooks());
-    cli.add(OWNER).await;
-    // This rotation is cut short before anything is sealed again.
-    let left = admin.rotate_keyring(|_| {}).await.unwrap();
-    cli.add(OWNER).await;
-    assert_eq!(sealing_keys(&admin).await.len(), 2);
-    let done = admin.reseal(|_| {}).await.unwrap();
-    assert_eq!((done.resealed, done.unchanged, done.failed), (1, 1, vec![]));
-    assert_eq!(sealing_keys(&admin).await, BTreeSet::from([left]));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_secret_that_does_not_open_is_named_and_keeps_the_older_keys() {
+async fn a_secret_that_does_not_open_and_an_endpoint_that_cannot_be_read_are_named_and_keep_the_older_keys() {
     let scene = Scene::answering(204).await;
     let (stack, broken) = (&scene.stack, &scene.endpoint);
     let (cli, admin) = (WebhooksCli::new(stack), stack.webhooks());
-    cli.add(OWNER).await;
+    for owner in [OWNER, &scene.user.to_string()] {
+        cli.add(owner).await;
+    }
+    let unreadable = scene.second(EventKind::ListingSold).await;
+    scene.set_status(unreadable, UNKNOWN).await;
     let secrets = Secrets::first("lost:AAAA".to_owned(), broken.created_at);
     assert!(admin.store.put_secrets(scene.user, broken.id, &secrets, broken.secret_version).await.unwrap());
 
@@ -266,13 +224,13 @@ async fn a_secret_that_does_not_open_is_named_and_keeps_the_older_keys() {
     let report = run.json();
     assert_eq!(
         (&report["resealed"], &report["failed"], &report["removed_keys"]),
-        (&json!(1), &json!([broken.id]), &json!(0))
+        (&json!(2), &json!([broken.id, unreadable]), &json!(0))
     );
     let complaint: Value = serde_json::from_str(&run.stderr).unwrap();
-    assert_eq!(complaint["failed"], json!([broken.id]));
+    assert_eq!(complaint["failed"], json!([broken.id, unreadable]));
     settle(stack).await;
     let refused = admin.remove_older_keys(|_| {}).await;
-    assert!(matches!(refused, Err(WebhookAdminError::KeysNeeded(1))), "{refused:?}");
+    assert!(matches!(refused, Err(WebhookAdminError::KeysNeeded(2))), "{refused:?}");
     assert_eq!(keyring(stack).await.older(), 1);
 }
 

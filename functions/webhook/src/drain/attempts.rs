@@ -27,7 +27,7 @@ const BLOCKED_FOR: Duration = Duration::from_secs(2);
 const ASIDE_SECONDS: u32 = 60 * 60;
 
 impl Webhook {
-    /// Begins attempts as far as there is room, in the instance as well. What waits for an endpoint that is off is held.
+    /// Begins attempts as far as there is room. What waits for an endpoint that is off is held.
     pub(super) fn begin_attempts(&self, run: &mut Run) {
         for (id, queue) in &mut run.queues {
             let Some(Ok(endpoint)) = run.found.get(id) else { continue };
@@ -43,13 +43,9 @@ impl Webhook {
                 }
                 continue;
             }
-            while queue.has_room_and_work()
-                && let Ok(room) = Arc::clone(&self.room).try_acquire_owned()
-                && let Some(waiting) = queue.begin_next()
-            {
+            while let Some(waiting) = queue.begin_next() {
                 let (webhook, endpoint, has_drain) = (self.clone(), endpoint.clone(), Arc::clone(&run.has_drain));
                 run.under_way.spawn(async move {
-                    let _room = room;
                     let made = catch_panic(webhook.attempt_waiting(&endpoint, &waiting, &has_drain).boxed()).await;
                     Ended::Waiting(endpoint.id, vec![(waiting, made.unwrap_or_else(|| Err(panicked())))])
                 });

@@ -141,11 +141,11 @@ impl Webhook {
         }
     }
 
-    /// Looks whether the run still has the drain, and whether the drain was called again.
+    /// Looks whether the run still has the drain, and whether the drain was woken again.
     async fn is_mine(&self, run: &mut Run) -> Result<bool, StoreError> {
         let found = self.store.drain(run.drain.account_id).await?;
         let Some(drain) = found.filter(|drain| drain.token == run.drain.token) else { return Ok(false) };
-        if (drain.calls, drain.called_at) != (run.drain.calls, run.drain.called_at) {
+        if (drain.wakes, drain.woken_at) != (run.drain.wakes, run.drain.woken_at) {
             run.read_at = None;
             run.queues.values_mut().for_each(EndpointQueue::look_again);
         }
@@ -153,22 +153,22 @@ impl Webhook {
         Ok(true)
     }
 
-    /// Lets the drain sleep until something is due. Returns whether the run has ended. It goes on if the drain was called
+    /// Lets the drain sleep until something is due. Returns whether the run has ended. It goes on if the drain was woken
     /// again.
     async fn rest(&self, run: &mut Run) -> Result<bool, StoreError> {
         let now = self.clock.now();
-        let called_at = if run.is_unsure { now } else { run.drain.called_at };
+        let woken_at = if run.is_unsure { now } else { run.drain.woken_at };
         let next = run.queues.values().filter_map(|queue| queue.next).chain(run.next).min();
         let is_over = run.found.is_empty() && run.drain.removed.is_empty() && !run.is_unsure;
-        let latest = wakes_at(called_at, self.schedule, now);
+        let latest = wakes_at(woken_at, self.schedule, now);
         let wake_at = (!is_over).then(|| next.map_or(latest, |next| next.min(latest)));
-        if self.store.rest_drain(&run.drain, Token::random(), wake_at, called_at).await? {
+        if self.store.rest_drain(&run.drain, Token::random(), wake_at, woken_at).await? {
             return Ok(true);
         }
         Ok(!self.is_mine(run).await?)
     }
 
-    /// Hands the drain on to another message. If that fails, a sweep calls the drain.
+    /// Hands the drain on to another message. If that fails, a sweep sends it again.
     async fn hand_on(&self, run: &mut Run) {
         let next = Token::random();
         loop {

@@ -38,11 +38,11 @@ pub(super) struct Run {
     pub(super) under_way: JoinSet<Ended>,
     /// The removed endpoints whose deliveries it has begun to end.
     pub(super) ending: BTreeSet<EndpointId>,
-    /// When it looks next whether the drain was called again, while attempts are under way.
+    /// When it looks next whether the drain was woken again, while attempts are under way.
     pub(super) look_at: Instant,
     /// It begins nothing before.
     pub(super) paused_until: Instant,
-    /// Until it hands the drain on. Then its failures call the drain as those of messages do.
+    /// Until it hands the drain on. Then its failures wake the drain as those of messages do.
     pub(super) has_drain: Arc<AtomicBool>,
     /// From when on a drain makes the first attempt of those that follow what the run has done.
     pub(super) next: Option<Timestamp>,
@@ -91,8 +91,6 @@ impl Run {
         }
         let looks = self.queues.values().filter_map(EndpointQueue::next_look);
         let call = (!self.under_way.is_empty()).then_some(self.look_at);
-        // The instance had no room for these.
-        let waits = self.queues.values().any(EndpointQueue::has_room_and_work).then(|| Instant::now() + LOOK_EVERY);
-        looks.chain(call).chain(waits).min().map_or(end, |at| at.min(end))
+        looks.chain(call).min().map_or(end, |at| at.min(end))
     }
 }

@@ -1,19 +1,15 @@
 //! What receivers answer: statuses, which alone decide whether a delivery was acknowledged, the bodies of hostile or
 //! broken receivers, and answers that do not come or cannot be read.
 
-use std::io::{self, Write};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::io;
 use std::time::Duration;
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use socket2::SockRef;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep};
 
-use crate::receiver::{Handling, Receiver, canary, client, is_touched, post, read_request, until_closed};
+use crate::receiver::{Receiver, canary, client, is_touched, post, read_request, until_closed};
 use webhook::transport::{PostError, Posted};
 
 async fn outcome(answer: String) -> (Result<u16, PostError>, bool) {
@@ -34,28 +30,17 @@ async fn any_2xx_status_acknowledges() {
 
 #[tokio::test]
 async fn any_other_status_does_not_acknowledge() {
-    for status in [300, 304, 400, 401, 404, 408, 410, 413, 421, 425, 429, 500, 502, 503, 504, 599, 600, 999] {
-        let answer = format!("HTTP/1.1 {status} Alas\r\nretry-after: 1\r\ncontent-length: 0\r\n\r\n");
+    let canary = canary();
+    let elsewhere = canary.local_addr().unwrap();
+    let headers = format!("location: http://{elsewhere}/\r\nretry-after: 1\r\nupgrade: x\r\ncontent-length: 0");
+    for status in [
+        101, 300, 301, 302, 303, 304, 305, 306, 307, 308, 400, 401, 404, 408, 410, 413, 421, 425, 429, 500, 502, 503,
+        504, 599, 600, 999,
+    ] {
+        let answer = format!("HTTP/1.1 {status} Alas\r\n{headers}\r\n\r\n");
         assert_eq!(outcome(answer).await, (Ok(status), false));
     }
-}
-
-#[tokio::test]
-async fn a_change_of_protocol_does_not_acknowledge() {
-    let answer = "HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n";
-    assert_eq!(outcome(answer.to_owned()).await, (Ok(101), false));
-}
-
-#[tokio::test]
-async fn redirects_are_not_followed() {
-    let target = canary();
-    let location = target.local_addr().unwrap();
-    for status in [301, 302, 303, 307, 308] {
-        let answer =
-            format!("HTTP/1.1 {status} Elsewhere\r\nlocation: http://{location}/\r\ncontent-length: 0\r\n\r\n");
-        assert_eq!(outcome(answer).await, (Ok(status), false));
-    }
-    assert!(!is_touched(&target));
+    assert!(!is_touched(&canary), "a redirect was followed");
 }
 
 #[tokio::test]
@@ -64,6 +49,8 @@ async fn informational_answers_are_skipped() {
         "HTTP/1.1 103 Early Hints\r\nlink: </a>; rel=preload\r\n\r\n",
         "HTTP/1.1 100 Continue\r\n\r\n",
         "HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 199 X\r\n\r\n",
+        // Nginx and others send these while the application works.
+        &"HTTP/1.1 102 Processing\r\n\r\n".repeat(500),
     ] {
         let answer = format!("{before}HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
         assert_eq!(outcome(answer).await, (Ok(200), true));
@@ -85,42 +72,37 @@ async fn the_beginning_of_a_failed_answers_body_is_kept() {
     }
 }
 
-/// Posts to a receiver that writes a head and then repeats one chunk until the connection ends. Returns the client's
-/// result and how many bytes of body were written.
-async fn flooded_by(head: &'static str, chunk: Vec<u8>) -> (Posted, usize) {
-    let written = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&written);
+/// Posts to a receiver that writes a head and then repeats one chunk until the connection ends.
+async fn flooded_by(head: &'static str, chunk: Vec<u8>) -> Posted {
     let (ended, mut end) = tokio::sync::mpsc::unbounded_channel();
     let receiver = Receiver::start(move |stream| {
-        let (count, chunk, ended) = (Arc::clone(&count), chunk.clone(), ended.clone());
-        Box::pin(async move {
-            let error = flood(stream, head, &chunk, &count).await.unwrap_err();
-            ended.send(error.kind()).unwrap();
+        let (chunk, ended) = (chunk.clone(), ended.clone());
+        async move {
+            let mut written = 0;
+            let error = flood(stream, head, &chunk, &mut written).await.unwrap_err();
+            ended.send((error.kind(), written)).unwrap();
             Ok(())
-        })
-    });
-    let receiver = receiver.await;
+        }
+    })
+    .await;
     let posted = post(&client(), &receiver.url()).await;
-    assert!(matches!(end.recv().await.unwrap(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe));
-    (posted, written.load(Ordering::SeqCst))
+    let (error, written) = end.recv().await.unwrap();
+    assert!(matches!(error, io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe), "{head}: {error}");
+    assert!(written < 8 << 20, "{head}: {written} bytes were written, more than buffers hold");
+    posted
 }
 
-async fn flood(mut stream: TcpStream, head: &str, chunk: &[u8], count: &AtomicUsize) -> io::Result<()> {
+async fn flood(mut stream: TcpStream, head: &str, chunk: &[u8], written: &mut usize) -> io::Result<()> {
     SockRef::from(&stream).set_send_buffer_size(16 * 1_024)?;
     read_request(&mut stream).await?;
     stream.write_all(head.as_bytes()).await?;
     loop {
-        count.fetch_add(stream.write(chunk).await?, Ordering::SeqCst);
+        *written += stream.write(chunk).await?;
     }
 }
 
 #[tokio::test]
 async fn an_endless_body_is_not_read_to_the_end() {
-    let bomb = {
-        let mut bomb = GzEncoder::new(Vec::new(), Compression::best());
-        bomb.write_all(&vec![0; 16 << 20]).unwrap();
-        bomb.finish().unwrap()
-    };
     for (head, chunk) in [
         ("HTTP/1.1 200 OK\r\n\r\n", vec![b'x'; 1_000]),
         ("HTTP/1.1 200 OK\r\ncontent-length: 1073741824\r\n\r\n", vec![b'x'; 10_000]),
@@ -128,36 +110,26 @@ async fn an_endless_body_is_not_read_to_the_end() {
         ("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n", b"x".repeat(100)),
         ("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\n", b"x: y\r\n".repeat(100)),
         ("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n", b"1;x".repeat(100)),
-        ("HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\n\r\n", bomb),
     ] {
-        let (posted, written) = flooded_by(head, chunk).await;
-        assert!(posted.is_acknowledged(), "{head}");
-        assert!(written < 8 << 20, "{head}: {written} bytes were written, more than buffers hold");
+        assert!(flooded_by(head, chunk).await.is_acknowledged(), "{head}");
     }
-}
-
-#[tokio::test]
-async fn a_failure_with_an_endless_body_keeps_its_status() {
-    let (posted, written) = flooded_by("HTTP/1.1 503 Alas\r\n\r\n", b"busy ".repeat(100)).await;
-    assert_eq!(posted.outcome, Ok(503));
-    assert!(posted.excerpt.unwrap().starts_with("busy busy"));
-    assert!(written < 8 << 20);
+    let failed = flooded_by("HTTP/1.1 503 Alas\r\n\r\n", b"busy ".repeat(100)).await;
+    assert_eq!(failed.outcome, Ok(503));
+    assert!(failed.excerpt.unwrap().starts_with("busy busy"));
 }
 
 #[tokio::test]
 async fn a_dripping_body_is_waited_for_one_second() {
     for head in ["HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n", "HTTP/1.1 410 Gone\r\ncontent-length: 100\r\n\r\n"] {
-        let receiver = Receiver::start(move |mut stream| {
-            Box::pin(async move {
-                read_request(&mut stream).await?;
-                stream.write_all(head.as_bytes()).await?;
-                loop {
-                    stream.write_all(b"x").await?;
-                    sleep(Duration::from_millis(100)).await;
-                }
-            })
-        });
-        let receiver = receiver.await;
+        let receiver = Receiver::start(move |mut stream| async move {
+            read_request(&mut stream).await?;
+            stream.write_all(head.as_bytes()).await?;
+            loop {
+                stream.write_all(b"x").await?;
+                sleep(Duration::from_millis(100)).await;
+            }
+        })
+        .await;
         let start = Instant::now();
         let posted = post(&client(), &receiver.url()).await;
         assert!((Duration::from_millis(900)..Duration::from_secs(5)).contains(&start.elapsed()));
@@ -170,88 +142,42 @@ async fn a_dripping_body_is_waited_for_one_second() {
 #[tokio::test]
 async fn a_body_that_breaks_off_does_not_change_the_outcome() {
     for body in ["content-length: 100\r\n\r\nhalf", "transfer-encoding: chunked\r\n\r\nzz\r\n"] {
-        for reset in [false, true] {
-            let receiver = Receiver::start(move |mut stream| {
-                Box::pin(async move {
-                    read_request(&mut stream).await?;
-                    stream.write_all(format!("HTTP/1.1 202 Accepted\r\n{body}").as_bytes()).await?;
-                    if reset {
-                        // Waits until the client has read the head: a reset discards what is still unread.
-                        sleep(Duration::from_millis(200)).await;
-                        SockRef::from(&stream).set_linger(Some(Duration::ZERO))?;
-                        return Ok(());
-                    }
-                    stream.shutdown().await?;
-                    until_closed(stream).await
-                })
-            });
-            let receiver = receiver.await;
-            assert_eq!(post(&client(), &receiver.url()).await.outcome, Ok(202));
-        }
+        let receiver = Receiver::start(move |mut stream| async move {
+            read_request(&mut stream).await?;
+            stream.write_all(format!("HTTP/1.1 202 Accepted\r\n{body}").as_bytes()).await?;
+            stream.shutdown().await?;
+            until_closed(stream).await
+        })
+        .await;
+        assert_eq!(post(&client(), &receiver.url()).await.outcome, Ok(202));
     }
-}
-
-async fn error(handle: impl Fn(TcpStream) -> Handling + Send + 'static) -> PostError {
-    let receiver = Receiver::start(handle).await;
-    let error = post(&client(), &receiver.url()).await.outcome.unwrap_err();
-    assert_eq!(receiver.accepted(), 1, "the request was sent more than once");
-    error
-}
-
-/// Closes the connection with an RST.
-fn reset(stream: TcpStream) {
-    SockRef::from(&stream).set_linger(Some(Duration::ZERO)).unwrap();
-    drop(stream);
 }
 
 #[tokio::test]
 async fn a_connection_that_ends_before_an_answer_is_a_failure_and_nothing_is_sent_again() {
-    let at_once = error(|stream| {
-        drop(stream);
-        Box::pin(async { Ok(()) })
-    });
-    assert_eq!(at_once.await, PostError::Closed);
-    let reset_at_once = error(|stream| {
-        reset(stream);
-        Box::pin(async { Ok(()) })
-    });
-    assert_eq!(reset_at_once.await, PostError::Closed);
-    let after_reading = error(|mut stream| Box::pin(async move { read_request(&mut stream).await.map(drop) }));
-    assert_eq!(after_reading.await, PostError::Closed);
-    let reset_after_reading = error(|mut stream| {
-        Box::pin(async move {
-            read_request(&mut stream).await?;
-            reset(stream);
+    for (reads, written, resets, error) in [
+        (false, "", false, PostError::Closed),
+        (false, "", true, PostError::Closed),
+        (true, "", false, PostError::Closed),
+        (true, "", true, PostError::Closed),
+        (true, "HTTP/1.1 20", false, PostError::Closed),
+        (true, "HTTP/1.1 200 OK\r\ncontent-le", false, PostError::HeadIncomplete(200)),
+    ] {
+        let receiver = Receiver::start(move |mut stream| async move {
+            if reads {
+                read_request(&mut stream).await?;
+            }
+            stream.write_all(written.as_bytes()).await?;
+            if resets {
+                SockRef::from(&stream).set_linger(Some(Duration::ZERO))?;
+            }
             Ok(())
         })
-    });
-    assert_eq!(reset_after_reading.await, PostError::Closed);
-    let within_the_head = error(|mut stream| {
-        Box::pin(async move {
-            read_request(&mut stream).await?;
-            stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-le").await
-        })
-    });
-    assert_eq!(within_the_head.await, PostError::HeadIncomplete(200));
-    let within_the_status_line = error(|mut stream| {
-        Box::pin(async move {
-            read_request(&mut stream).await?;
-            stream.write_all(b"HTTP/1.1 20").await
-        })
-    });
-    assert_eq!(within_the_status_line.await, PostError::Closed);
-}
-
-#[tokio::test]
-async fn a_port_where_nothing_listens_is_unreachable() {
-    let receiver = Receiver::answering("").await;
-    let url = receiver.url();
-    let listening = receiver.address;
-    drop(receiver);
-    while TcpStream::connect(listening).await.is_ok() {
-        tokio::task::yield_now().await;
+        .await;
+        let outcome = post(&client(), &receiver.url()).await.outcome;
+        assert_eq!(outcome, Err(error), "reads: {reads}, resets: {resets}, {written}");
+        assert_eq!(receiver.accepted(), 1, "the request was sent more than once");
     }
-    assert_eq!(post(&client(), &url).await.outcome, Err(PostError::Unreachable));
 }
 
 #[tokio::test]
@@ -282,28 +208,10 @@ async fn what_stands_in_the_headers_of_a_2xx_does_not_matter() {
     let many = "x: y\r\n".repeat(1_000);
     for lines in [
         "content-security-policy: default-src 'self';\r\n  img-src *\r\n",
-        "content-type : text/html\r\n",
-        "X-Trace[id]: x\r\n",
-        ": nameless\r\n",
-        "a b: c\r\n",
-        "a line without a colon\r\n",
-        "x: \u{1}\r\n",
-        "x: \0\r\n",
-        "x: a\rb\r\n",
-        "x: \u{fffd}★\r\n",
         " folded: from the start\r\n",
-        "content-length:\r\n",
-        "content-length: -1\r\n",
-        "content-length: +2\r\n",
-        "content-length: two\r\n",
         "content-length: 99999999999999999999999999\r\n",
         "content-length: 2\r\ncontent-length: 3\r\n",
-        "content-length: 2, 2\r\n",
         "content-length: 2\r\ntransfer-encoding: chunked\r\n",
-        "transfer-encoding: chunked, chunked\r\n",
-        "transfer-encoding: gibberish\r\n",
-        "upgrade: h2c\r\nconnection: upgrade\r\n",
-        "HTTP/1.1 500 Alas\r\n",
         &many,
     ] {
         for (start, end) in [("HTTP/1.1 200 OK\r\n", "\r\n"), ("HTTP/1.0 202\n", "\n"), ("HTTP/1.1  299\r\n", "\r\nok")]
@@ -339,44 +247,8 @@ async fn an_endless_head_is_not_read_to_the_end() {
         ("", "HTTP/1.1 103 Early Hints\r\n\r\n"),
         ("", "HTTP/1.1 100 Continue\r\n\r\n"),
     ] {
-        let written = Arc::new(AtomicUsize::new(0));
-        let count = Arc::clone(&written);
-        let chunk = piece.repeat(1_000);
-        let receiver = Receiver::start(move |mut stream| {
-            let (count, chunk) = (Arc::clone(&count), chunk.clone());
-            Box::pin(async move {
-                SockRef::from(&stream).set_send_buffer_size(16 * 1_024)?;
-                read_request(&mut stream).await?;
-                stream.write_all(start.as_bytes()).await?;
-                loop {
-                    stream.write_all(chunk.as_bytes()).await?;
-                    count.fetch_add(chunk.len(), Ordering::SeqCst);
-                }
-            })
-        });
-        let receiver = receiver.await;
-        let error = post(&client(), &receiver.url()).await.outcome.unwrap_err();
+        let error = flooded_by(start, piece.repeat(1_000).into_bytes()).await.outcome.unwrap_err();
         assert!(matches!(error, PostError::HeadTooLong(_)), "{error}");
         assert_eq!(error.to_string().contains("200"), start.contains("200"), "{error}");
-        let written = written.load(Ordering::SeqCst);
-        assert!(written < 8 << 20, "{written} bytes were written, more than buffers hold");
-    }
-}
-
-#[tokio::test]
-async fn an_answer_that_comes_before_its_request_is_discarded() {
-    let twice = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
-    let receiver = Receiver::start(move |mut stream| {
-        Box::pin(async move {
-            read_request(&mut stream).await?;
-            stream.write_all(twice.as_bytes()).await?;
-            until_closed(stream).await
-        })
-    });
-    let receiver = receiver.await;
-    let client = client();
-    for posts in 1..=3 {
-        assert!(post(&client, &receiver.url()).await.is_acknowledged());
-        assert_eq!(receiver.accepted(), posts);
     }
 }

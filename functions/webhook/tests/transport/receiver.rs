@@ -4,7 +4,6 @@
 use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener as Canary};
-use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -24,9 +23,6 @@ use webhooks::guard::{Policy, Resolve, SystemResolver};
 
 pub(crate) const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// How a test handles one connection.
-pub(crate) type Handling = Pin<Box<dyn Future<Output = io::Result<()>> + Send>>;
-
 /// A listener on a free port of loopback.
 pub(crate) struct Receiver {
     pub(crate) address: SocketAddr,
@@ -36,7 +32,10 @@ pub(crate) struct Receiver {
 
 impl Receiver {
     /// Starts a receiver that hands each connection to `handle`.
-    pub(crate) async fn start(handle: impl Fn(TcpStream) -> Handling + Send + 'static) -> Self {
+    pub(crate) async fn start<F>(handle: impl Fn(TcpStream) -> F + Send + 'static) -> Self
+    where
+        F: Future<Output = io::Result<()>> + Send + 'static,
+    {
         let listener = TcpListener::bind((LOOPBACK, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
         let accepted = Arc::new(AtomicUsize::new(0));
@@ -53,7 +52,7 @@ impl Receiver {
     /// Starts a receiver that answers every request on every connection with the same bytes.
     pub(crate) async fn answering(answer: impl Into<Bytes>) -> Self {
         let answer = answer.into();
-        Self::start(move |stream| Box::pin(answer_all(stream, answer.clone()))).await
+        Self::start(move |stream| answer_all(stream, answer.clone())).await
     }
 
     /// Starts a receiver that reads one request, writes these bytes and then keeps the connection open.
@@ -61,11 +60,11 @@ impl Receiver {
         let bytes = bytes.into();
         Self::start(move |mut stream| {
             let bytes = bytes.clone();
-            Box::pin(async move {
+            async move {
                 read_request(&mut stream).await?;
                 stream.write_all(&bytes).await?;
                 until_closed(stream).await
-            })
+            }
         })
         .await
     }

@@ -129,11 +129,4 @@ mod tests {
         }
         assert_eq!(checked(&[], policy), Err(AddressRefusal::None));
     }
-
-    #[test]
-    fn a_refusal_names_no_address() {
-        for refusal in [AddressRefusal::None, AddressRefusal::NotPublic] {
-            assert_eq!(refusal.to_string(), NOT_PUBLIC);
-        }
-    }
 }

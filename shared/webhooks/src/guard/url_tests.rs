@@ -120,20 +120,11 @@ fn a_host_is_a_name_the_dns_can_hold() {
     assert_eq!(longest.len(), 253);
     accepted(&format!("http://{longest}/"));
     accepted(&format!("http://{longest}./"));
-    for host in [
-        format!("{longest}b"),
-        format!("a{label}.com"),
-        "a..example.com".to_owned(),
-        ".example.com".to_owned(),
-        "example.com..".to_owned(),
-        "localhost..".to_owned(),
-        ".".to_owned(),
-        "a!b.example".to_owned(),
-        "a*.example".to_owned(),
-        "a,b.example".to_owned(),
-        "$(id).example".to_owned(),
-        "a'b.example".to_owned(),
-    ] {
+    let hosts = format!(
+        "{longest}b a{label}.com a..example.com .example.com example.com.. localhost.. . a!b.example a*.example \
+         a,b.example $(id).example a'b.example"
+    );
+    for host in hosts.split_whitespace() {
         assert_eq!(refused(&format!("http://{host}/")), UrlRefusal::Name, "{host}");
     }
 }
@@ -166,38 +157,21 @@ fn nothing_unseen_stands_in_the_text() {
 #[test]
 fn scheme_user_info_fragment_and_port_are_bounded() {
     use UrlRefusal::{Fragment, Port, Scheme, UserInfo};
-    for (raw, refusal) in [
-        ("ftp://hooks.example.com/", Scheme),
-        ("file:///etc/passwd", Scheme),
-        ("ws://hooks.example.com/", Scheme),
-        ("gopher://127.0.0.1:6379/_x", Scheme),
-        ("javascript:alert(1)", Scheme),
-        ("data:,x", Scheme),
-        ("localhost:8080", Scheme),
-        ("unix:/run/docker.sock", Scheme),
-        ("httpss://hooks.example.com/", Scheme),
-        ("http://user@hooks.example.com/", UserInfo),
-        ("http://user:pass@hooks.example.com/", UserInfo),
-        ("http://:pass@hooks.example.com/", UserInfo),
-        ("http://@hooks.example.com/", UserInfo),
-        ("http://:@hooks.example.com/", UserInfo),
-        ("http://hooks.example.com@127.0.0.1/", UserInfo),
-        ("http://hooks.example.com:80@127.0.0.1/", UserInfo),
-        ("http://a@b@hooks.example.com/", UserInfo),
-        ("http:/\\user@hooks.example.com/", UserInfo),
-        ("http://hooks.example.com/#", Fragment),
-        ("http://hooks.example.com/#top", Fragment),
-        ("http://hooks.example.com#@127.0.0.1/", Fragment),
-        ("http://hooks.example.com:0/", Port),
-        ("http://hooks.example.com:22/", Port),
-        ("http://hooks.example.com:00025/", Port),
-        ("http://hooks.example.com:79/", Port),
-        ("http://hooks.example.com:81/", Port),
-        ("https://hooks.example.com:444/", Port),
-        ("https://8.8.8.8:53/", Port),
-        ("http://hooks.example.com:1023/", Port),
+    for (urls, refusal) in [
+        ("ftp://hooks.example.com/ file:///etc/passwd ws://hooks.example.com/ gopher://127.0.0.1:6379/_x", Scheme),
+        ("javascript:alert(1) data:,x localhost:8080 unix:/run/docker.sock httpss://hooks.example.com/", Scheme),
+        ("http://user@hooks.example.com/ http://user:pass@hooks.example.com/", UserInfo),
+        ("http://:pass@hooks.example.com/ http://@hooks.example.com/ http://:@hooks.example.com/", UserInfo),
+        ("http://hooks.example.com@127.0.0.1/ http://hooks.example.com:80@127.0.0.1/", UserInfo),
+        ("http://a@b@hooks.example.com/ http:/\\user@hooks.example.com/", UserInfo),
+        ("http://hooks.example.com/# http://hooks.example.com/#top http://hooks.example.com#@127.0.0.1/", Fragment),
+        ("http://hooks.example.com:0/ http://hooks.example.com:22/ http://hooks.example.com:00025/", Port),
+        ("http://hooks.example.com:79/ http://hooks.example.com:81/ https://hooks.example.com:444/", Port),
+        ("https://8.8.8.8:53/ http://hooks.example.com:1023/", Port),
     ] {
-        assert_eq!(refused(raw), refusal, "{raw}");
+        for raw in urls.split_whitespace() {
+            assert_eq!(refused(raw), refusal, "{raw}");
+        }
     }
 }
 
@@ -221,74 +195,33 @@ fn length_is_limited_as_written_and_as_called() {
 #[test]
 fn development_opens_its_own_machine_and_nothing_else() {
     let parse = |raw: &str| EndpointUrl::parse(raw, Policy::with_loopback());
-    for raw in [
-        "http://127.0.0.1:9000/hook",
-        "http://127.1.2.3/",
-        "https://[::1]:9000/",
-        "http://localhost:9000/",
-        "http://LOCALHOST./",
-        "http://localhost:81/",
-        "http://127.0.0.1:22/",
-        "https://hooks.example.com/",
-    ] {
+    for raw in "
+        http://127.0.0.1:9000/hook http://127.1.2.3/ https://[::1]:9000/ http://localhost:9000/ http://LOCALHOST./
+        http://localhost:81/ http://127.0.0.1:22/ https://hooks.example.com/
+    "
+    .split_whitespace()
+    {
         assert!(parse(raw).is_ok(), "{raw}");
     }
-    for (raw, refusal) in [
-        ("http://10.0.0.1/", UrlRefusal::Address),
-        ("http://0.0.0.0:9000/", UrlRefusal::Address),
-        ("http://[::]:9000/", UrlRefusal::Address),
+    for (urls, refusal) in [
+        ("http://10.0.0.1/ http://0.0.0.0:9000/ http://[::]:9000/ http://169.254.169.254/", UrlRefusal::Address),
         ("http://[::ffff:127.0.0.1]:9000/", UrlRefusal::Address),
-        ("http://169.254.169.254/", UrlRefusal::Address),
-        ("http://a.localhost:9000/", UrlRefusal::LocalName),
-        ("http://db:9000/", UrlRefusal::LocalName),
-        ("http://hooks.example.com:81/", UrlRefusal::Port),
-        ("http://8.8.8.8:81/", UrlRefusal::Port),
+        ("http://a.localhost:9000/ http://db:9000/", UrlRefusal::LocalName),
+        ("http://hooks.example.com:81/ http://8.8.8.8:81/", UrlRefusal::Port),
         ("http://user@127.0.0.1:9000/", UrlRefusal::UserInfo),
         ("ftp://127.0.0.1/", UrlRefusal::Scheme),
     ] {
-        assert_eq!(parse(raw), Err(refusal), "{raw}");
+        for raw in urls.split_whitespace() {
+            assert_eq!(parse(raw), Err(refusal), "{raw}");
+        }
     }
 }
 
 /// Generates hosts of all kinds, valid ones and random pieces.
 fn hosts() -> impl Strategy<Value = String> {
-    let piece = prop::sample::select(vec![
-        "localhost",
-        "local",
-        "internal",
-        "example",
-        "com",
-        "127",
-        "0x7f",
-        "0177",
-        "1",
-        "0",
-        ".",
-        "。",
-        "%2e",
-        "%00",
-        "@",
-        ":",
-        "[",
-        "]",
-        "::",
-        "ffff",
-        "xn--",
-        "-",
-        "_",
-        "é",
-        "ａ",
-        "１",
-        "\u{ad}",
-        "\\",
-        "/",
-        "?",
-        "#",
-        "%",
-        "\t",
-        "80",
-        "8080",
-    ]);
+    let pieces = "localhost local internal example com 127 0x7f 0177 1 0 . 。 %2e %00 @ : [ ] :: ffff xn-- - _ \
+                  é ａ １ \u{ad} \\ / ? # % \t 80 8080";
+    let piece = prop::sample::select(pieces.split(' ').collect::<Vec<_>>());
     prop_oneof![
         prop::collection::vec(piece, 1..8).prop_map(|pieces| pieces.concat()),
         any::<u32>().prop_map(|bits| std::net::Ipv4Addr::from_bits(bits).to_string()),

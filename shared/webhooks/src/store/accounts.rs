@@ -108,7 +108,7 @@ impl WebhookStore {
     }
 
     /// Removes an endpoint. Returns whether it was there. A note of its account stays, and the drain of the account ends
-    /// its deliveries. The drain must have been called before, and must be called afterwards: then a crash in between
+    /// its deliveries. The drain must have been woken before, and must be woken afterwards: then a crash in between
     /// leaves nothing undone.
     pub async fn remove_endpoint(&self, account: UserId, id: EndpointId, now: Timestamp) -> Result<bool, StoreError> {
         let remove =

@@ -1,8 +1,8 @@
-//! Calls, begins and ends drains. Each step is one conditional write of the drain's row.
+//! Wakes, begins and ends drains. Each step is one conditional write of the drain's row.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::table::{ASLEEP, CALLED_AT, CALLS, REMOVED, TOKEN, WAKE_AT, wake_shard};
+use super::table::{ASLEEP, REMOVED, TOKEN, WAKE_AT, WAKES, WOKEN_AT, wake_shard};
 use super::{CONFLICT_ATTEMPTS, WebhookStore, table};
 use crate::delivery::Token;
 use crate::drain::Drain;
@@ -25,8 +25,8 @@ impl Drain {
                 .and_then(table::account_of_drain)
                 .ok_or_else(|| StoreError::corrupt(table::PK))?,
             token: read.parsed(TOKEN)?,
-            calls: read.required_number(CALLS)?,
-            called_at: Timestamp::from_millis(read.required_number(CALLED_AT)?),
+            wakes: read.required_number(WAKES)?,
+            woken_at: Timestamp::from_millis(read.required_number(WOKEN_AT)?),
             wake_at: read.optional_number(WAKE_AT)?.map(Timestamp::from_millis),
             is_asleep: row.contains_key(ASLEEP),
             removed: removed.filter_map(|id| id.parse().ok()).collect(),
@@ -35,7 +35,7 @@ impl Drain {
 }
 
 impl WebhookStore {
-    /// Calls the drain of an account, because something waits that it must look at. Returns whether a message with this
+    /// Wakes the drain of an account, because something waits that it must look at. Returns whether a message with this
     /// token is to be sent. If not, one is on its way or somebody runs the drain, and will look once more.
     pub async fn wake_drain(
         &self,
@@ -45,7 +45,7 @@ impl WebhookStore {
         now: Timestamp,
     ) -> Result<bool, StoreError> {
         for _ in 0..CALL_ATTEMPTS {
-            let awake = drain_change(account, "SET #called_at = :now, #calls = #calls + :one")
+            let awake = drain_change(account, "SET #woken_at = :now, #wakes = #wakes + :one")
                 .when("attribute_exists(#wake_at) AND attribute_not_exists(#asleep)")
                 .value(":now", n(now.millis()))
                 .value(":one", n(1));
@@ -54,7 +54,7 @@ impl WebhookStore {
             }
             let asleep = drain_change(
                 account,
-                "SET #called_at = :now, #calls = if_not_exists(#calls, :zero) + :one, #token = :token, #wake_at = :lost, #wake_shard = :shard \
+                "SET #woken_at = :now, #wakes = if_not_exists(#wakes, :zero) + :one, #token = :token, #wake_at = :lost, #wake_shard = :shard \
                  REMOVE #asleep",
             )
             // Its own outcome is allowed as well, because the answer to an earlier try may have been lost.
@@ -75,7 +75,7 @@ impl WebhookStore {
     /// Lets the drain of an account look at its deliveries by this time.
     pub async fn wake_drain_by(&self, account: UserId, by: Timestamp, now: Timestamp) -> Result<(), StoreError> {
         for _ in 0..CALL_ATTEMPTS {
-            let in_time = drain_change(account, "SET #called_at = :now")
+            let in_time = drain_change(account, "SET #woken_at = :now")
                 .when("attribute_exists(#wake_at) AND (attribute_not_exists(#asleep) OR #wake_at <= :by)")
                 .value(":now", n(now.millis()))
                 .value(":by", n(by.millis()));
@@ -84,7 +84,7 @@ impl WebhookStore {
             }
             let earlier = drain_change(
                 account,
-                "SET #called_at = :now, #calls = if_not_exists(#calls, :zero), #token = if_not_exists(#token, :token), \
+                "SET #woken_at = :now, #wakes = if_not_exists(#wakes, :zero), #token = if_not_exists(#token, :token), \
                  #wake_at = :by, #wake_shard = :shard, #asleep = :true",
             )
             .when("attribute_not_exists(#wake_at) OR (attribute_exists(#asleep) AND #wake_at > :by)")
@@ -102,9 +102,9 @@ impl WebhookStore {
     }
 
     /// Begins a run under the token `mine`. Returns `None` if the message is void: another has begun a run already, or
-    /// the drain rests. If the run is not heard of any more, the drain is called again at `lost_at`.
+    /// the drain rests. If the run is not heard of any more, the drain is woken again at `lost_at`.
     ///
-    /// The run of a drain that was awake counts as a call. The run before it may have died, and the index may not show yet
+    /// The run of a drain that was awake counts as waking it. The run before it may have died, and the index may not show yet
     /// what that one has recorded.
     pub async fn begin_drain(
         &self,
@@ -114,7 +114,7 @@ impl WebhookStore {
         lost_at: Timestamp,
         now: Timestamp,
     ) -> Result<Option<Drain>, StoreError> {
-        let awake = drain_change(account, "SET #token = :mine, #wake_at = :lost, #called_at = :now")
+        let awake = drain_change(account, "SET #token = :mine, #wake_at = :lost, #woken_at = :now")
             // Its own outcome is allowed as well, because the answer to an earlier try may have been lost.
             .when("#token = :token AND attribute_not_exists(#asleep) OR #token = :mine")
             .value(":now", n(now.millis()));
@@ -139,29 +139,29 @@ impl WebhookStore {
         row.filter(|row| row.contains_key(TOKEN)).as_ref().map(Drain::from_row).transpose()
     }
 
-    /// Ends a run, unless the drain was called since the row was read as `drain`. The drain sleeps until `wake_at`, under a
+    /// Ends a run, unless the drain was woken since the row was read as `drain`. The drain sleeps until `wake_at`, under a
     /// token of its own: messages for this run are void. Without a time its row is no alarm clock any more. Something that
-    /// the run has done or seen may show in the index only later: that counts as a call at `called_at`. Returns whether
+    /// the run has done or seen may show in the index only later: that counts as waking it at `woken_at`. Returns whether
     /// the run has ended.
     pub async fn rest_drain(
         &self,
         drain: &Drain,
         next: Token,
         wake_at: Option<Timestamp>,
-        called_at: Timestamp,
+        woken_at: Timestamp,
     ) -> Result<bool, StoreError> {
         let update = match wake_at {
-            Some(_) => "SET #token = :next, #wake_at = :wake, #asleep = :true, #called_at = :now",
-            None => "SET #token = :next, #called_at = :now REMOVE #wake_at, #wake_shard, #asleep",
+            Some(_) => "SET #token = :next, #wake_at = :wake, #asleep = :true, #woken_at = :now",
+            None => "SET #token = :next, #woken_at = :now REMOVE #wake_at, #wake_shard, #asleep",
         };
         let mut change = drain_change(drain.account_id, update)
             // Its own outcome is allowed as well, because the answer to an earlier try may have been lost.
-            .when("#token = :token AND #calls = :calls AND #called_at = :called OR #token = :next")
+            .when("#token = :token AND #wakes = :wakes AND #woken_at = :woken OR #token = :next")
             .value(":token", s(drain.token.to_string()))
-            .value(":calls", n(drain.calls))
-            .value(":called", n(drain.called_at.millis()))
+            .value(":wakes", n(drain.wakes))
+            .value(":woken", n(drain.woken_at.millis()))
             .value(":next", s(next.to_string()))
-            .value(":now", n(called_at.millis()));
+            .value(":now", n(woken_at.millis()));
         if let Some(at) = wake_at {
             change = change.value(":wake", n(at.millis())).value(":true", AttributeValue::Bool(true));
         }
@@ -203,9 +203,9 @@ fn drain_change(account: UserId, update: &str) -> Change {
 }
 
 /// Returns the write that lets the drain of an account end the deliveries of an endpoint which is removed. The drain must
-/// have been called before, and must be called afterwards.
+/// have been woken before, and must be woken afterwards.
 pub(super) fn removed_in_drain(account: UserId, id: EndpointId, now: Timestamp) -> Change {
-    drain_change(account, "SET #called_at = :now ADD #removed :ids")
+    drain_change(account, "SET #woken_at = :now ADD #removed :ids")
         .value(":now", n(now.millis()))
         .value(":ids", AttributeValue::Ss(vec![id.to_string()]))
 }

@@ -1,7 +1,7 @@
 //! Brings the rows of endpoints back in line, after a restore that holds some but not all rows of recent transactions.
 //!
 //! What was done last holds, even if only a part of it is there: nothing is sent to an endpoint that was removed or
-//! switched off, and the owner is told. The drain of every account is called, because its row may be older than its
+//! switched off, and the owner is told. The drain of every account is woken, because its row may be older than its
 //! deliveries are. Each of these is one row. But a first attempt that was begun has no wake-up: if the sender has died and
 //! the message was lost, nothing calls for it any more. So each pending delivery without a wake-up gets one.
 

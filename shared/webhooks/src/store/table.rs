@@ -63,9 +63,9 @@ pub(super) const NOTICE_ID: &str = "notice_id";
 
 /// Of a drain: present if no message for it is on its way and nobody runs it.
 pub(super) const ASLEEP: &str = "asleep";
-/// How often the drain was called for at once.
-pub(super) const CALLS: &str = "calls";
-pub(super) const CALLED_AT: &str = "called_at";
+/// How often it was woken for at once.
+pub(super) const WAKES: &str = "wakes";
+pub(super) const WOKEN_AT: &str = "woken_at";
 /// The removed endpoints whose deliveries the drain still has to end.
 pub(super) const REMOVED: &str = "removed";
 
@@ -110,8 +110,8 @@ const ATTRIBUTES: &[&str] = &[
     DISABLED_BY,
     NOTICE_ID,
     ASLEEP,
-    CALLS,
-    CALLED_AT,
+    WAKES,
+    WOKEN_AT,
     REMOVED,
     TTL,
     SLOW_AT,
