@@ -83,8 +83,12 @@ fn draw_adversity(random: &mut Rng) -> Adversity {
     }
 }
 
-/// The variable by which a process is told to play one history.
-const SEED: &str = "HISTORY";
+/// A kind of history.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    InTime,
+    NothingLost,
+}
 
 /// What a process tells of its history.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -97,84 +101,91 @@ struct Played {
     wrong: Vec<String>,
 }
 
-/// Plays a history in this process, whose random bytes all come from the seed from here on, those of the hash maps
-/// included.
-fn play_here(seed: u64, play: impl FnOnce(u64) -> Verdict + Send) {
-    mad_turmoil::rand::set_rng(StdRng::seed_from_u64(seed));
-    // What this thread has drawn before does not count in another one.
-    let verdict = thread::scope(|scope| scope.spawn(|| play(seed)).join().unwrap());
-    let mut digest = DefaultHasher::new();
-    format!("{:?}", verdict.posts).hash(&mut digest);
-    let Verdict { wrong, latest, latest_delivery, posts } = verdict;
-    let played = Played { posts: posts.len(), latest, latest_delivery, digest: digest.finish(), wrong };
-    println!("\n{}", serde_json::to_string(&played).unwrap());
-}
-
-/// Plays a history of a test in a process of its own.
-fn play_apart(test: &str, seed: u64) -> Played {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    let output = command.args(["--exact", test, "--nocapture"]).env(SEED, seed.to_string()).output().unwrap();
-    let told = String::from_utf8_lossy(&output.stdout);
-    let played = told.lines().find_map(|line| serde_json::from_str(line).ok());
-    played.unwrap_or_else(|| panic!("seed {seed}: {told}{}", String::from_utf8_lossy(&output.stderr)))
-}
-
-/// Plays histories on all cores, or the one that this process is for. Asserts that nothing is wrong with them, and that
-/// nothing was later than `late`.
-fn play(test: &str, default: Range<u64>, late: Duration, play: impl FnOnce(u64) -> Verdict + Send) {
-    let variable = |name: &str| std::env::var(name).ok();
-    if let Some(seed) = variable(SEED) {
-        return play_here(seed.parse().unwrap(), play);
-    }
-    let seeds = variable("SEEDS").map_or(default, |seeds| {
-        let (from, to) = seeds.split_once("..").expect("SEEDS is a range, such as 0..100");
-        from.parse().unwrap()..to.parse().unwrap()
-    });
-    let (left, all) = (Mutex::new(seeds.clone()), Mutex::new(Vec::new()));
-    let worker = || {
-        while let Some(seed) = { left.lock().unwrap().next() } {
-            let played = play_apart(test, seed);
-            if !played.wrong.is_empty() || played.latest > late {
-                println!("seed {seed}: {played:?}");
-            }
-            all.lock().unwrap().push(played);
-        }
-    };
-    thread::scope(|scope| (0..2).for_each(|_| drop(scope.spawn(worker))));
-    let all = all.into_inner().unwrap();
-    let bad = all.iter().filter(|played| !played.wrong.is_empty() || played.latest > late).count();
-    let latest = all.iter().map(|played| played.latest).max().unwrap_or_default();
-    let posts: usize = all.iter().map(|played| played.posts).sum();
-    println!("{} histories, {posts} POSTs, the latest {latest:?} late, {bad} wrong", all.len());
-    assert_eq!(bad, 0);
-}
-
-const IN_TIME: &str = "histories::histories_with_attempts_in_time";
-
-#[test]
-fn histories_with_attempts_in_time() {
-    play(IN_TIME, 0..8, LATE, |seed| {
+impl Kind {
+    fn play(self, seed: u64) -> Verdict {
         let mut random = Rng::with_seed(seed);
-        let (accounts, adversity) = (draw_accounts(&mut random), draw_adversity(&mut random));
-        let verdict = simulate(seed, async { history(seed, &accounts, adversity, seconds(UNTIL)).await.1 });
+        let (accounts, mut adversity) = (draw_accounts(&mut random), draw_adversity(&mut random));
+        let mut until = seconds(UNTIL);
+        if self == Self::NothingLost {
+            adversity.clocks_off_seconds = 30;
+            adversity.index_lag.1 = seconds(random.u64(2..600));
+            until = seconds(2 * 3_600);
+        }
+        let verdict = simulate(seed, async { history(seed, &accounts, adversity, until).await.1 });
         // That a message comes late is not the service's doing.
         let late = if adversity.faults.late > 0.0 { MAX_LATE } else { Duration::ZERO };
         Verdict { latest: verdict.latest.saturating_sub(late), ..verdict }
-    });
+    }
+
+    /// Returns how late an attempt may be.
+    fn most_late(self) -> Duration {
+        if self == Self::InTime { LATE } else { VERY_LATE }
+    }
+
+    /// Plays a history in a process of its own.
+    fn play_apart(self, seed: u64) -> Played {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        let output = command.env(HISTORY, format!("{self:?} {seed}")).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stdout);
+        let played = told.lines().find_map(|line| serde_json::from_str(line).ok());
+        played.unwrap_or_else(|| panic!("seed {seed}: {told}{}", String::from_utf8_lossy(&output.stderr)))
+    }
+
+    /// Plays histories on all cores. Asserts that nothing is wrong with them, and that nothing was too late.
+    fn play_all(self, default: Range<u64>) {
+        let seeds = std::env::var("SEEDS").map_or(default, |seeds| {
+            let (from, to) = seeds.split_once("..").expect("SEEDS is a range, such as 0..100");
+            from.parse().unwrap()..to.parse().unwrap()
+        });
+        let (left, all) = (Mutex::new(seeds), Mutex::new(Vec::new()));
+        let is_bad = |played: &Played| !played.wrong.is_empty() || played.latest > self.most_late();
+        let worker = || {
+            while let Some(seed) = { left.lock().unwrap().next() } {
+                let played = self.play_apart(seed);
+                if is_bad(&played) {
+                    println!("seed {seed}: {played:?}");
+                }
+                all.lock().unwrap().push(played);
+            }
+        };
+        thread::scope(|scope| (0..2).for_each(|_| drop(scope.spawn(worker))));
+        let all = all.into_inner().unwrap();
+        let bad = all.iter().filter(|played| is_bad(played)).count();
+        let latest = all.iter().map(|played| played.latest).max().unwrap_or_default();
+        let posts: usize = all.iter().map(|played| played.posts).sum();
+        println!("{} histories, {posts} POSTs, the latest {latest:?} late, {bad} wrong", all.len());
+        assert_eq!(bad, 0);
+    }
 }
 
-#[test]
-fn a_seed_gives_the_same_history_again() {
-    assert_eq!(play_apart(IN_TIME, 3), play_apart(IN_TIME, 3));
+/// The variable by which a process is told to play one history: its kind and its seed.
+const HISTORY: &str = "HISTORY";
+
+/// Plays the history that this process was started for, if it was. Its random bytes all come from the seed, those of the
+/// hash maps included. Returns whether it was.
+pub(crate) fn play_one_if_asked() -> bool {
+    let Ok(asked) = std::env::var(HISTORY) else { return false };
+    let (kind, seed) = asked.split_once(' ').unwrap();
+    let kind = if kind == "InTime" { Kind::InTime } else { Kind::NothingLost };
+    let seed = seed.parse().unwrap();
+    mad_turmoil::rand::set_rng(StdRng::seed_from_u64(seed));
+    // What this thread has drawn before does not count in another one.
+    let Verdict { wrong, latest, latest_delivery, posts } = thread::spawn(move || kind.play(seed)).join().unwrap();
+    let mut digest = DefaultHasher::new();
+    format!("{posts:?}").hash(&mut digest);
+    let played = Played { posts: posts.len(), latest, latest_delivery, digest: digest.finish(), wrong };
+    println!("{}", serde_json::to_string(&played).unwrap());
+    true
 }
 
-#[test]
-fn histories_in_which_nothing_is_lost() {
-    play("histories::histories_in_which_nothing_is_lost", 0..4, VERY_LATE, |seed| {
-        let mut random = Rng::with_seed(seed);
-        let (accounts, mut adversity) = (draw_accounts(&mut random), draw_adversity(&mut random));
-        adversity.clocks_off_seconds = 30;
-        adversity.index_lag.1 = seconds(random.u64(2..600));
-        simulate(seed, async { history(seed, &accounts, adversity, seconds(2 * 3_600)).await.1 })
-    });
+pub(crate) fn histories_with_attempts_in_time() {
+    Kind::InTime.play_all(0..8);
+}
+
+pub(crate) fn histories_in_which_nothing_is_lost() {
+    Kind::NothingLost.play_all(0..4);
+}
+
+pub(crate) fn a_seed_gives_the_same_history_again() {
+    assert_eq!(Kind::InTime.play_apart(3), Kind::InTime.play_apart(3));
 }

@@ -22,24 +22,9 @@ use webhooks::secrets::{EndpointSecret, KeyringAccessError, SealError, service_s
 use webhooks::store::{Put, StepOutcome};
 
 use crate::Webhook;
-use crate::outcome::{DispatchOutcome, is_transient};
-use crate::record::{Claimed, Recorded};
+use crate::outcome::is_transient;
+use crate::record::{AttemptResult, Claimed};
 use crate::transport::{PostError, Posted, Written};
-
-/// What became of an attempt.
-pub(crate) struct AttemptResult {
-    pub(crate) outcome: DispatchOutcome,
-    /// From when on a drain makes the next attempt, if there is one.
-    pub(crate) wake_at: Option<Timestamp>,
-    /// Whether the receiver was not slow, if something was sent.
-    pub(crate) is_prompt: Option<bool>,
-}
-
-impl From<DispatchOutcome> for AttemptResult {
-    fn from(outcome: DispatchOutcome) -> Self {
-        Self { outcome, wake_at: None, is_prompt: None }
-    }
-}
 
 /// A claim of an attempt that a message calls for.
 pub(crate) enum Claim {
@@ -60,13 +45,12 @@ impl Webhook {
     ) -> Result<AttemptResult, StoreError> {
         let progress = &claimed.delivery.progress;
         if progress.claims > MAX_CLAIMS {
-            let Recorded { outcome, wake_at } = self.record(claimed, Attempt::lost(self.clock.now())).await?;
-            return Ok(AttemptResult { outcome, wake_at, is_prompt: None });
+            return self.record(claimed, Attempt::lost(self.clock.now())).await;
         }
         match self.send(claimed, secrets).await {
             Ok((attempt, is_prompt)) => {
-                let Recorded { outcome, wake_at } = self.record(claimed, attempt).await?;
-                Ok(AttemptResult { outcome, wake_at, is_prompt: Some(is_prompt) })
+                let recorded = self.record(claimed, attempt).await?;
+                Ok(AttemptResult { is_prompt: Some(is_prompt), ..recorded })
             }
             Err(error) => {
                 if is_transient(&error) {
@@ -175,7 +159,7 @@ impl Webhook {
                 () = written.changed() => {}
                 () = sleep_until(next_lag(begun, &written, lags)) => {
                     lags += 1;
-                    if self.promptness.lagged(endpoint.id) && endpoint.is_prompt && marks.is_empty() {
+                    if self.promptness.lagged(endpoint.id, lags) && endpoint.is_prompt && marks.is_empty() {
                         marks.push(self.mark_slow(endpoint));
                     }
                 }

@@ -31,22 +31,24 @@ pub(crate) struct Claimed<'a> {
     pub(crate) has_drain: Arc<AtomicBool>,
 }
 
-/// What is recorded of an attempt.
-pub(crate) struct Recorded {
+/// What became of an attempt.
+pub(crate) struct AttemptResult {
     pub(crate) outcome: DispatchOutcome,
     /// From when on a drain makes the next attempt, if there is one.
     pub(crate) wake_at: Option<Timestamp>,
+    /// Whether the receiver was not slow, if something was sent.
+    pub(crate) is_prompt: Option<bool>,
 }
 
-impl From<DispatchOutcome> for Recorded {
+impl From<DispatchOutcome> for AttemptResult {
     fn from(outcome: DispatchOutcome) -> Self {
-        Self { outcome, wake_at: None }
+        Self { outcome, wake_at: None, is_prompt: None }
     }
 }
 
 impl Webhook {
     /// Records an attempt and what follows from it.
-    pub(crate) async fn record(&self, made: &Claimed<'_>, attempt: Attempt) -> Result<Recorded, StoreError> {
+    pub(crate) async fn record(&self, made: &Claimed<'_>, attempt: Attempt) -> Result<AttemptResult, StoreError> {
         let Claimed { dispatch, delivery, endpoint, lease, has_drain } = made;
         if attempt.is_acknowledged() {
             // Before the record: whoever sees that the test was delivered may send the other deliveries again.
@@ -74,7 +76,7 @@ impl Webhook {
                     Some(notice) => self.warn(made, &step, &notice).await?,
                     None => self.step(dispatch, &step, DispatchOutcome::Unacknowledged).await?,
                 };
-                Ok(Recorded { outcome, wake_at: Some(wake_at) })
+                Ok(AttemptResult { outcome, wake_at: Some(wake_at), is_prompt: None })
             }
             AfterFailure::GiveUp(step) if !delivery.is_test => Ok(self.give_up(made, &step, now).await?.into()),
             AfterFailure::GiveUp(step) => Ok(self.step(dispatch, &step, DispatchOutcome::Unacknowledged).await?.into()),

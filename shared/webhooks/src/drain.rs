@@ -32,7 +32,7 @@ pub const PAUSES_MILLIS: [u64; 3] = [250, 500, 1_500];
 /// How long a run begins nothing after a call that failed.
 pub const PAUSE_AFTER_ERROR: Duration = Duration::from_secs(1);
 /// An endpoint counts as prompt after this many prompt answers in a row, even if more of it still waits.
-const PROVEN_AT: usize = 50;
+pub const PROVEN_AT: usize = 50;
 /// How long a drain sleeps after it was woken, in seconds. Each sleep in which nobody wakes it is followed by one that is four
 /// times as long, up to [`MAX_SLEEP_SECONDS`]: so what the index shows late is found.
 pub const MIN_SLEEP_SECONDS: u32 = 60;
@@ -44,32 +44,6 @@ pub const REMOVED_FOR_SECONDS: u32 = 60 * 60;
 /// A drain of which nothing was heard for this many seconds is woken again, because its message was lost or its run has
 /// died. A run takes less than the function's time-out of 25 seconds.
 pub const LOST_SECONDS: u32 = 30;
-/// What a run has seen of an endpoint's answers.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Proof {
-    /// Whether an answer was slow.
-    has_lagged: bool,
-    /// How many have been prompt since then.
-    prompt: usize,
-}
-
-impl Proof {
-    /// Notes an answer.
-    pub const fn note(&mut self, is_prompt: bool) {
-        if is_prompt {
-            self.prompt += 1;
-        } else {
-            (self.has_lagged, self.prompt) = (true, 0);
-        }
-    }
-
-    /// Returns whether the endpoint has shown that it responds promptly. Less is enough if nothing of it waits.
-    pub const fn is_enough(&self, is_idle: bool) -> bool {
-        let enough = if self.has_lagged { IN_FLIGHT } else { 1 };
-        self.prompt >= PROVEN_AT || self.prompt >= enough && is_idle
-    }
-}
-
 /// The row of a drain as a run finds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Drain {
@@ -164,25 +138,5 @@ impl Drains {
     /// Returns when a message that is sent now is taken for lost.
     pub fn lost_at(&self, now: Timestamp) -> Timestamp {
         self.schedule.after(now, LOST_SECONDS)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_endpoint_is_prompt_after_one_answer_after_ten_if_it_lagged_and_after_fifty_if_more_waits() {
-        let seen = |answers: &[bool]| {
-            let mut proof = Proof::default();
-            for is_prompt in answers {
-                proof.note(*is_prompt);
-            }
-            [proof.is_enough(true), proof.is_enough(false)]
-        };
-        assert_eq!([seen(&[]), seen(&[true]), seen(&[true; 49])], [[false; 2], [true, false], [true, false]]);
-        assert_eq!(seen(&[true; 50]), [true; 2]);
-        assert_eq!(seen(&[&[false][..], &[true; 9]].concat()), [false; 2]);
-        assert_eq!(seen(&[&[false][..], &[true; 10]].concat()), [true, false]);
     }
 }

@@ -29,12 +29,13 @@ impl Promptness {
         self.lags().remove(&endpoint);
     }
 
-    /// Notes that an attempt has taken a second too long. Returns whether the endpoint is slow.
-    pub fn lagged(&self, endpoint: EndpointId) -> bool {
+    /// Notes that an attempt has taken a second too long, which makes so many seconds of it. Returns whether the endpoint is
+    /// slow. Prompt answers to other attempts do not make up for one that hangs.
+    pub fn lagged(&self, endpoint: EndpointId, of_attempt: u32) -> bool {
         let mut lags = self.lags();
         let lags = lags.entry(endpoint).or_default();
         *lags += 1;
-        *lags >= MAX_LAGS
+        (*lags).max(of_attempt) >= MAX_LAGS
     }
 
     fn lags(&self) -> MutexGuard<'_, HashMap<EndpointId, u32>> {
@@ -51,10 +52,12 @@ mod tests {
     fn three_lags_since_the_last_prompt_answer_make_an_endpoint_slow() {
         let (seen, endpoint) = (Promptness::default(), Uuid::from_u128(1).into());
         for _ in 0..100 {
-            assert_eq!([(); 2].map(|()| seen.lagged(endpoint)), [false; 2]);
+            assert_eq!([(); 2].map(|()| seen.lagged(endpoint, 1)), [false; 2]);
             seen.answered(endpoint);
         }
         assert!(seen.lags().is_empty(), "nothing is kept of prompt endpoints");
-        assert_eq!([(); 3].map(|()| seen.lagged(endpoint)), [false, false, true]);
+        assert_eq!([(); 3].map(|()| seen.lagged(endpoint, 1)), [false, false, true]);
+        seen.answered(endpoint);
+        assert!(seen.lagged(endpoint, 3), "one attempt hangs");
     }
 }

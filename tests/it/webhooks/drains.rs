@@ -1,14 +1,14 @@
 //! Deliveries that wait in the table, the drain of their account, and the sweep that brings back what was lost.
 
 use std::ops::Range;
-use std::slice;
 
 use common::ids::DeliveryId;
 use common::resources::{Queue, Table};
 use futures_util::future::join_all;
-use tests::{Answer, Fault, TestQueue, hand, hand_to_die, patient, sale, stored_row};
+use tests::{Answer, Fault, TestQueue, hand, patient, sale, stored_row};
 use webhooks::delivery::{Failure, Status, Token};
 use webhooks::drain::IN_FLIGHT;
+use webhooks::promptness::SLOW_FOR_SECONDS;
 
 use super::{DAY_SECONDS, OVERDUE_SECONDS, Scene};
 
@@ -104,44 +104,6 @@ async fn messages_that_find_their_receiver_busy_wait_for_the_drain() {
     };
     tokio::join!(scene.handle(&batch), busy);
     scene.assert_delivered(&(1..11).map(|event| scene.id(event)).collect::<Vec<_>>()).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_drain_that_dies_at_any_step_loses_and_repeats_nothing_that_was_recorded() {
-    const MOST_CALLS: usize = 24;
-    let scene = Scene::answering(204).await;
-    let mut cuts = Vec::new();
-    for user in 1..=MOST_CALLS as u128 {
-        let cut = scene.other(100 + user).await.unproven().await;
-        let waiting = cut.waiting(user..user + 1).await;
-        cuts.push((cut, waiting[0]));
-    }
-    let slow = scene.slow();
-    slow.purge().await;
-    let died = join_all((1..).zip(&cuts).map(|(call, (cut, _))| async move {
-        let (mortal, proxy) = cut.stack.sender_behind_proxy().await;
-        let first = [cut.stack.drain_message(cut.user).await];
-        let died = hand_to_die(&mortal, &proxy, &first, call, Fault::HangAfter).await;
-        // Its message comes again.
-        cut.handle(&first).await;
-        died
-    }));
-    let died = died.await.iter().filter(|died| **died).count();
-    assert!(
-        (7..MOST_CALLS).contains(&died),
-        "begin, endpoints, index, keyring, claim, record, rest, but only {died} calls"
-    );
-    // Sweeps call the drains once the leases have ended.
-    for _ in 0..2 {
-        scene.outlast_leases();
-        scene.stack.sweep().await;
-        let calls = slow.take(usize::try_from(slow.visible_count().await).unwrap()).await;
-        join_all(calls.iter().map(|call| scene.handle(slice::from_ref(call)))).await;
-    }
-    for (call, (cut, id)) in (1..).zip(&cuts) {
-        assert_eq!(cut.standing(*id).await, (Status::Delivered, 1), "{call}");
-        assert!((1..=2).contains(&cut.posts(*id).len()), "{call}");
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -268,4 +230,34 @@ async fn a_drain_that_is_not_called_sleeps_ever_longer_and_at_most_six_hours() {
     }
     assert_eq!(slept, [60, 180, 720, 2_880, 11_520, 21_600, 21_600]);
     assert_eq!(scene.stack.deliveries(scene.endpoint.id).await.len(), 0);
+}
+
+/// An attempt that hangs for three seconds is enough. Its endpoint's next deliveries wait for the drain, whichever lane
+/// they come from, until it has been prompt after five minutes.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_endpoint_that_hangs_is_left_to_the_drain_until_it_responds_promptly() {
+    let scene = Scene::with(|number| if number == 1 { Answer::Held(204) } else { Answer::Status(204) }).await;
+    let (held, message) = scene.sent(1).await;
+    let marked = async {
+        scene.stack.endpoint_when(scene.user, |endpoint| !endpoint.is_prompt).await;
+        scene.receiver.release_all();
+    };
+    tokio::join!(scene.handle(&message), marked);
+    assert_eq!(scene.standing(held).await, (Status::Delivered, 1));
+
+    let ids = [scene.event(2).await, scene.stored(3).await];
+    for id in ids {
+        scene.attempt(id).await;
+        assert_eq!(scene.standing(id).await, (Status::Pending, 0));
+    }
+    assert_eq!(scene.receiver.so_far().len(), 1);
+    scene.stack.drain(scene.user).await;
+    scene.assert_delivered(&ids).await;
+    assert!(!scene.stack.endpoint_of(scene.user).await.is_prompt, "it would hang again at once");
+    scene.wait(SLOW_FOR_SECONDS);
+    let last = scene.event(4).await;
+    scene.attempt(last).await;
+    scene.stack.drain(scene.user).await;
+    assert_eq!(scene.standing(last).await, (Status::Delivered, 1));
+    assert!(scene.stack.endpoint_of(scene.user).await.is_prompt);
 }

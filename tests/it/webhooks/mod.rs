@@ -6,7 +6,6 @@ mod drains;
 mod endpoints;
 mod fan_out;
 mod holding;
-mod isolation;
 mod notices;
 mod proof;
 mod recovery;

@@ -17,9 +17,8 @@ use webhooks::store::{DisableOutcome, Hold, StepOutcome, Waiting};
 
 use super::run::{Ended, Run, WaitingResult};
 use crate::Webhook;
-use crate::attempt::AttemptResult;
 use crate::outcome::{DispatchOutcome, is_transient};
-use crate::record::Claimed;
+use crate::record::{AttemptResult, Claimed};
 
 /// How long an attempt that another run makes keeps its room, until this run looks again.
 const BLOCKED_FOR: Duration = Duration::from_secs(2);
@@ -164,7 +163,7 @@ impl Webhook {
                     run.next = run.next.into_iter().chain(wake_at).min();
                     run.outcomes.push(outcome);
                     if let Some(is_prompt) = is_prompt {
-                        queue.proof.note(is_prompt);
+                        queue.answered(is_prompt);
                     }
                 }
                 Err(error) if is_transient(&error) => {

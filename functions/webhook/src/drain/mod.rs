@@ -128,7 +128,7 @@ impl Webhook {
     async fn note_prompt(&self, run: &mut Run) {
         for (id, queue) in &run.queues {
             let Some(Ok(endpoint)) = run.found.get_mut(id) else { continue };
-            if endpoint.is_prompt || !queue.proof.is_enough(queue.is_empty()) {
+            if endpoint.is_prompt || !queue.is_proven() {
                 continue;
             }
             match self.store.mark_prompt(endpoint, true, self.clock.now()).await {

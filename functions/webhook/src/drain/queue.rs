@@ -11,7 +11,7 @@ use common::ids::{DeliveryId, EndpointId};
 use common::store::StoreError;
 use common::timestamp::Timestamp;
 use tokio::time::Instant;
-use webhooks::drain::{IN_FLIGHT, PAUSES_MILLIS, Proof};
+use webhooks::drain::{IN_FLIGHT, PAUSES_MILLIS, PROVEN_AT};
 use webhooks::store::{StartKey, Waiting};
 
 use crate::Webhook;
@@ -37,7 +37,8 @@ pub(super) struct EndpointQueue {
     empty_looks: usize,
     /// When the next delivery is due, as far as the index shows.
     pub(super) next: Option<Timestamp>,
-    pub(super) proof: Proof,
+    /// How many answers in a row have been prompt.
+    prompt_answers: usize,
 }
 
 impl EndpointQueue {
@@ -51,7 +52,7 @@ impl EndpointQueue {
             has_found: false,
             empty_looks: 0,
             next: None,
-            proof: Proof::default(),
+            prompt_answers: 0,
         }
     }
 
@@ -93,9 +94,16 @@ impl EndpointQueue {
         self.look_at.filter(|_| self.under_way + self.waiting.len() < IN_FLIGHT)
     }
 
-    /// Returns whether nothing is under way or left, as far as the latest look could show.
-    pub(super) fn is_empty(&self) -> bool {
-        self.under_way == 0 && self.waiting.is_empty() && self.empty_looks > 0
+    /// Notes an answer.
+    pub(super) fn answered(&mut self, is_prompt: bool) {
+        self.prompt_answers = if is_prompt { self.prompt_answers + 1 } else { 0 };
+    }
+
+    /// Returns whether the endpoint has shown that it responds promptly. One answer is enough if nothing of it is under way
+    /// or left, as far as the latest look could show.
+    pub(super) fn is_proven(&self) -> bool {
+        let is_empty = self.under_way == 0 && self.waiting.is_empty() && self.empty_looks > 0;
+        self.prompt_answers >= PROVEN_AT || self.prompt_answers > 0 && is_empty
     }
 
     /// Returns whether the run looks no more.

@@ -13,9 +13,9 @@ use webhooks::drain::{BEGIN_FOR, Drain, LOOK_EVERY, PAUSE_AFTER_ERROR};
 use webhooks::store::Waiting;
 
 use super::queue::EndpointQueue;
-use crate::attempt::AttemptResult;
 use crate::batch::Found;
 use crate::outcome::DispatchOutcome;
+use crate::record::AttemptResult;
 
 /// What became of a delivery that waited. There is no result if another run is making its attempt.
 pub(super) type WaitingResult = Result<Option<AttemptResult>, StoreError>;
