@@ -168,7 +168,7 @@ fn longest_waits(accounts: &[Account], instances: usize, until: Duration) -> BTr
         let mut waits = BTreeMap::new();
         for (id, (receiver, at)) in world.sent.lock().unwrap().iter() {
             let wait: &mut Duration = waits.entry(*receiver).or_default();
-            *wait = (*wait).max(first.get(id).copied().unwrap_or(until) - *at);
+            *wait = (*wait).max(first.get(id).copied().unwrap_or(until).saturating_sub(*at));
         }
         waits
     })

@@ -98,7 +98,7 @@ impl Receivers {
         let _end = EndOfPost { receivers: Arc::clone(&self), number };
         let (latency, status) = match self.behaviours[receiver] {
             Behaviour::Steady(millis) | Behaviour::Poisonous(millis, _) => (millis, 204),
-            Behaviour::Flapping(seconds) if begun.as_secs() % seconds > 0 => (5, 204),
+            Behaviour::Flapping(seconds) if !begun.as_secs().is_multiple_of(seconds) => (5, 204),
             Behaviour::Hanging | Behaviour::Flapping(_) => (u64::from(u32::MAX), 204),
             Behaviour::DownUntil(millis, until) => (millis, if begun < until { 500 } else { 204 }),
             Behaviour::Failing(millis, share) => (millis, if self.draws(share) { 500 } else { 204 }),

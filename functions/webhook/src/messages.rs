@@ -104,8 +104,7 @@ impl Webhook {
     /// Records that an attempt waits.
     ///
     /// If the delivery has moved on, there is nothing to record. If somebody is making the attempt, the message comes again
-    /// when the lease has ended: whoever claimed the delivery may have died. It may also have died without giving the
-    /// delivery a wake-up. So the delivery gets one before its message is acknowledged.
+    /// when the lease has ended: whoever claimed the delivery may have died.
     async fn wait_in_table(&self, message: &Received) -> Result<DispatchOutcome, StoreError> {
         let (dispatch, now) = (&message.dispatch, self.clock.now());
         if let Some(carried) = &message.carried
@@ -115,12 +114,7 @@ impl Webhook {
         }
         match self.store.step(dispatch.delivery_id, dispatch.endpoint_id, &wait(dispatch, now)).await? {
             StepOutcome::Changed(_) => Ok(DispatchOutcome::Waiting),
-            StepOutcome::Refused(found) => {
-                if let Some(carried) = &message.carried {
-                    self.store(carried).await?;
-                }
-                self.refused(message, found.as_deref(), now).await
-            }
+            StepOutcome::Refused(found) => self.refused(message, found.as_deref(), now).await,
         }
     }
 
@@ -217,7 +211,7 @@ impl Webhook {
                 };
                 match stored {
                     Err(away) if is_transient(&away) => DispatchOutcome::Failed(away.to_string()),
-                    _ => DispatchOutcome::stopped_by(&error),
+                    _ => DispatchOutcome::Defective(error.to_string()),
                 }
             }
         }

@@ -16,7 +16,7 @@ pub(crate) enum DispatchOutcome {
     Exhausted,
     /// The delivery's last attempt failed, and its endpoint was switched off because of it.
     SwitchedOff,
-    /// The delivery is held, because its endpoint is off.
+    /// The delivery is held, because its endpoint is off, or because no test has reached the host to which it was sent again.
     Held,
     /// The delivery waited until it was no longer kept, and has failed.
     Expired,
@@ -24,8 +24,8 @@ pub(crate) enum DispatchOutcome {
     Void,
     /// No attempt was made. The delivery waits in the table for the drain of its account.
     Waiting,
-    /// A copy was sent to its lane, because another instance is making the attempt or something that it needs is
-    /// unavailable.
+    /// Another instance is making the attempt, or something that it needs is unavailable. A copy of the message was sent, or
+    /// the drain tries again.
     Postponed(String),
     /// The message called for a run of a drain. What the run did has lines of its own.
     Drained,
@@ -40,11 +40,6 @@ impl DispatchOutcome {
     /// The message stays in its queue. The panic hook has logged why.
     pub(crate) fn panicked() -> Self {
         Self::Failed("its handling panicked".to_owned())
-    }
-
-    /// Returns the outcome of a message that an error of the store stops for good.
-    pub(crate) fn stopped_by(error: &StoreError) -> Self {
-        if is_transient(error) { Self::Failed(error.to_string()) } else { Self::Defective(error.to_string()) }
     }
 
     /// Returns the outcome of a message whose copy cannot be sent.

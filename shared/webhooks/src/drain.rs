@@ -1,9 +1,9 @@
 //! The drain of an account: whoever makes the attempts that could not be made at once.
 //!
-//! A delivery waits in the table if its endpoint is not known to respond promptly, if its receiver was busy, or because
-//! its retry is more than fifteen minutes away. Each account has at most one drain, and the drain at most one message in
-//! the queue. So slow receivers occupy at most two instances per account, whatever waits: the attempts of a run may still
-//! be under way when the next run begins.
+//! A delivery waits in the table if its endpoint is not known to respond promptly, if its receiver was busy, if its retry is
+//! more than fifteen minutes away, or if it is sent again. Each account has at most one run of its drain. So slow receivers
+//! occupy at most two instances per account, whatever waits: the attempts of a run may still be under way when the next
+//! run begins.
 //!
 //! The row of a drain is its alarm clock. A row that is awake has a message on its way or somebody who runs it. A row
 //! that sleeps is woken by whoever lets a delivery wait, or by `sweep` when its time has come.
@@ -33,8 +33,8 @@ pub const PAUSES_MILLIS: [u64; 3] = [250, 500, 1_500];
 pub const PAUSE_AFTER_ERROR: Duration = Duration::from_secs(1);
 /// An endpoint counts as prompt after this many prompt answers in a row, even if more of it still waits.
 pub const PROVEN_AT: usize = 50;
-/// How long a drain sleeps after it was woken, in seconds. Each sleep in which nobody wakes it is followed by one that is four
-/// times as long, up to [`MAX_SLEEP_SECONDS`]: so what the index shows late is found.
+/// How long a drain sleeps at least, in seconds. It sleeps for three times as long as nobody has woken it, so what the index
+/// shows late is found.
 pub const MIN_SLEEP_SECONDS: u32 = 60;
 /// The longest that the drain of an account with endpoints sleeps: six hours.
 pub const MAX_SLEEP_SECONDS: u32 = 6 * 60 * 60;
@@ -50,7 +50,7 @@ pub struct Drain {
     pub account_id: UserId,
     /// What a message must carry to begin a run, and a run to change the row.
     pub token: Token,
-    /// How often it was woken for at once.
+    /// How often it was woken. A run cannot end if this has grown.
     pub wakes: u64,
     /// When it was woken last, at once or for later, or when a run of it began while it was awake.
     pub woken_at: Timestamp,
@@ -138,5 +138,22 @@ impl Drains {
     /// Returns when a message that is sent now is taken for lost.
     pub fn lost_at(&self, now: Timestamp) -> Timestamp {
         self.schedule.after(now, LOST_SECONDS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_drain_that_nobody_wakes_sleeps_ever_longer_and_at_most_six_hours() {
+        let (woken_at, mut now) = (Timestamp::from_millis(0), Timestamp::from_millis(0));
+        let slept = [(); 7].map(|()| {
+            let wakes_at = wakes_at(woken_at, Schedule::default(), now);
+            let slept = wakes_at.seconds() - now.seconds();
+            now = wakes_at;
+            slept
+        });
+        assert_eq!(slept, [60, 180, 720, 2_880, 11_520, 21_600, 21_600]);
     }
 }

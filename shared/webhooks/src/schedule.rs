@@ -81,11 +81,6 @@ impl Schedule {
         plus_seconds(time, self.scaled(seconds))
     }
 
-    /// Returns the time a scaled number of seconds before.
-    pub fn before(self, time: Timestamp, seconds: u32) -> Timestamp {
-        time.plus_millis(i64::from(self.scaled(seconds)) * -1_000)
-    }
-
     /// Divides a number of seconds by the scale, rounded up.
     pub const fn scaled(self, seconds: u32) -> u32 {
         seconds.div_ceil(self.scale.get())

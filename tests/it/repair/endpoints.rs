@@ -17,7 +17,7 @@ use super::{Rows, changed, put_back, rows};
 pub(super) const TABLE: &str = "marketplace-webhooks";
 /// Nothing is sent there.
 const NOWHERE: &str = "http://127.0.0.1:9/hook";
-pub(super) const ONLY_LOOK: Mode = Mode { dry_run: true, restored: false };
+pub(crate) const ONLY_LOOK: Mode = Mode { dry_run: true, restored: false };
 const RESTORED: Mode = Mode { dry_run: false, restored: true };
 
 /// Repairs the endpoints through this store.
@@ -31,7 +31,7 @@ pub(super) async fn repair_endpoints(
     Ok(repair.run(&|_| {}).await?.endpoints)
 }
 
-async fn repair(stack: &Stack, mode: Mode) -> EndpointsReport {
+pub(crate) async fn repair(stack: &Stack, mode: Mode) -> EndpointsReport {
     repair_endpoints(stack, stack.webhooks().store, mode).await.unwrap()
 }
 

@@ -2,7 +2,7 @@
 //! in line. Before it, no answer is wrong. The tests here run `marketctl repair`.
 
 mod crashes;
-mod endpoints;
+pub(crate) mod endpoints;
 mod keys;
 mod orders;
 pub(crate) mod streams;

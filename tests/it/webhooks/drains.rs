@@ -215,23 +215,6 @@ async fn a_drain_whose_call_is_lost_is_called_again() {
     assert_eq!(scene.receiver.so_far().len(), 1);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_drain_that_is_not_called_sleeps_ever_longer_and_at_most_six_hours() {
-    let scene = Scene::answering(204).await;
-    let (store, now) = (scene.stack.webhooks().store, scene.stack.now());
-    store.wake_drain_by(scene.user, now, now).await.unwrap();
-    let mut slept = Vec::new();
-    for _ in 0..7 {
-        scene.stack.drain(scene.user).await;
-        let row = stored_row(&scene.stack, Table::Webhooks, [&format!("drain#{}", scene.user), "drain"]).await;
-        let wakes_at = row["wake_at"].as_n().unwrap().parse::<i64>().unwrap();
-        slept.push((wakes_at - scene.stack.now().millis()) / 1_000);
-        scene.wait(*slept.last().unwrap());
-    }
-    assert_eq!(slept, [60, 180, 720, 2_880, 11_520, 21_600, 21_600]);
-    assert_eq!(scene.stack.deliveries(scene.endpoint.id).await.len(), 0);
-}
-
 /// An attempt that hangs for three seconds is enough. Its endpoint's next deliveries wait for the drain, whichever lane
 /// they come from, until it has been prompt after five minutes.
 #[tokio::test(flavor = "multi_thread")]

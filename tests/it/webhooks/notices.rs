@@ -1,9 +1,6 @@
 //! What owners are told: that deliveries fail, and that their endpoint was switched off.
 
-use std::sync::atomic::Ordering;
-
 use common::clock::Clock;
-use common::ids::DeliveryId;
 use tests::{Answer, Fault, hand};
 use webhooks::delivery::{Failure, Status};
 use webhooks::notice::{About, EndpointNotice, FailingNotice, disabled_notice_id};
@@ -109,28 +106,6 @@ async fn a_second_warning_of_an_epoch_comes_a_day_later_at_the_earliest() {
         let told_of = told.iter().map(|notice| matches!(notice, EndpointNotice::Failing(of) if of.delivery_id == id));
         assert_eq!(told_of.collect::<Vec<_>>(), vec![true; usize::from(is_told)], "of event {event}: {told:?}");
     }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_warning_costs_one_transaction_and_other_attempts_cost_nothing_more() {
-    let (scene, is_well) = Scene::failing_until_well().await;
-    let (sender, proxy) = scene.stack.sender_behind_proxy().await;
-    let made = async |id: DeliveryId, attempts: usize| {
-        let mut transactions = Vec::new();
-        for _ in 0..attempts {
-            assert_eq!(hand(&sender, &scene.message(id).await).await, [0; 0]);
-            let calls = proxy.take_calls();
-            transactions.push(calls.iter().filter(|call| call.operation == "TransactWriteItems").count());
-        }
-        transactions
-    };
-    let [first, second] = [scene.event(1).await, scene.event(2).await];
-    assert_eq!(made(first, 6).await, [0, 0, 0, 1, 0, 0]);
-    assert_eq!(made(second, 6).await, [0; 6]);
-    is_well.store(true, Ordering::Relaxed);
-    let (_, message) = scene.sent(4).await;
-    assert_eq!(hand(&sender, &message).await, [0; 0]);
-    assert_eq!(proxy.take_operations(), ["BatchGetItem", "PutItem", "UpdateItem"], "while the warning is open");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -83,7 +83,7 @@ impl Webhook {
             Ok(StepOutcome::Refused(_)) => return void(),
             Err(error) => {
                 if let StoreError::Corrupt { .. } = error {
-                    self.store.unclaim(&waiting.wake_up).await?;
+                    self.store.unclaim(&waiting.wake_up, lease).await?;
                 }
                 return Err(error);
             }

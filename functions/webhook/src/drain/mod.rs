@@ -145,7 +145,7 @@ impl Webhook {
     async fn is_mine(&self, run: &mut Run) -> Result<bool, StoreError> {
         let found = self.store.drain(run.drain.account_id).await?;
         let Some(drain) = found.filter(|drain| drain.token == run.drain.token) else { return Ok(false) };
-        if (drain.wakes, drain.woken_at) != (run.drain.wakes, run.drain.woken_at) {
+        if drain.wakes != run.drain.wakes {
             run.read_at = None;
             run.queues.values_mut().for_each(EndpointQueue::look_again);
         }
@@ -168,7 +168,7 @@ impl Webhook {
         Ok(!self.is_mine(run).await?)
     }
 
-    /// Hands the drain on to another message. If that fails, a sweep sends it again.
+    /// Hands the drain on to another message. If that fails, a sweep sends a message.
     async fn hand_on(&self, run: &mut Run) {
         let next = Token::random();
         loop {

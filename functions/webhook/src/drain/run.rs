@@ -17,7 +17,7 @@ use crate::batch::Found;
 use crate::outcome::DispatchOutcome;
 use crate::record::AttemptResult;
 
-/// What became of a delivery that waited. There is no result if another run is making its attempt.
+/// What became of a delivery that waited. There is no result if another instance makes its attempt, or if its endpoint was changed.
 pub(super) type WaitingResult = Result<Option<AttemptResult>, StoreError>;
 
 /// What has ended.

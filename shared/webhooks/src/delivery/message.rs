@@ -60,11 +60,6 @@ impl Dispatch {
     pub const fn after(self, lease: Token) -> Self {
         Self { attempt: self.attempt + 1, token: lease, ..self }
     }
-
-    /// Returns whether it calls for a retry and not for the first attempt of a round.
-    pub const fn is_retry(&self) -> bool {
-        self.attempt > 1
-    }
 }
 
 /// A new delivery in its first message. Its row is made when somebody begins its first attempt, or when it has to wait
@@ -121,8 +116,7 @@ impl Carried {
     /// because its message has come more than once or cannot be handled. From `wake_at` on the drain makes the attempt,
     /// unless a message has called for it before.
     pub fn stored(&self, wake_at: Timestamp) -> Delivery {
-        let now = Progress::new(self.delivery_id, Status::Pending, self.created_at, wake_at);
-        self.with(now)
+        self.with(Progress::new(self.delivery_id, Status::Pending, self.created_at, wake_at))
     }
 
     /// Returns the delivery as it is held because its endpoint is off.

@@ -76,8 +76,8 @@ pub struct Progress {
     pub round: u32,
     /// How many failed attempts of this round are recorded.
     pub failed_attempts: u32,
-    /// What a message must carry to call for the next attempt: the id of the lease under which the failure before was
-    /// recorded.
+    /// What a message must carry to call for the next attempt: the delivery's id at first, then the id of the lease under
+    /// which the failure before was recorded. A resend draws another one.
     pub token: Token,
     /// The latest claim of the next attempt, which may have run out.
     pub lease: Option<Lease>,

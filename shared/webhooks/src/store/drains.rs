@@ -11,8 +11,8 @@ use common::ids::{EndpointId, UserId};
 use common::store::{Attributes, Row, StoreError, get_row, n, retry_conflicts, s};
 use common::timestamp::Timestamp;
 
-/// How often a call is tried while others call and runs begin and end.
-const CALL_ATTEMPTS: u32 = 20;
+/// How often a wake is tried while others wake the drain and runs begin and end.
+const WAKE_ATTEMPTS: u32 = 20;
 
 impl Drain {
     pub(super) fn from_row(row: &Row) -> Result<Self, StoreError> {
@@ -44,7 +44,7 @@ impl WebhookStore {
         lost_at: Timestamp,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
-        for _ in 0..CALL_ATTEMPTS {
+        for _ in 0..WAKE_ATTEMPTS {
             let awake = drain_change(account, "SET #woken_at = :now, #wakes = #wakes + :one")
                 .when("attribute_exists(#wake_at) AND attribute_not_exists(#asleep)")
                 .value(":now", n(now.millis()))
@@ -74,10 +74,11 @@ impl WebhookStore {
 
     /// Lets the drain of an account look at its deliveries by this time.
     pub async fn wake_drain_by(&self, account: UserId, by: Timestamp, now: Timestamp) -> Result<(), StoreError> {
-        for _ in 0..CALL_ATTEMPTS {
-            let in_time = drain_change(account, "SET #woken_at = :now")
+        for _ in 0..WAKE_ATTEMPTS {
+            let in_time = drain_change(account, "SET #woken_at = :now, #wakes = #wakes + :one")
                 .when("attribute_exists(#wake_at) AND (attribute_not_exists(#asleep) OR #wake_at <= :by)")
                 .value(":now", n(now.millis()))
+                .value(":one", n(1))
                 .value(":by", n(by.millis()));
             if self.change(&in_time).await? {
                 return Ok(());
@@ -116,10 +117,10 @@ impl WebhookStore {
     ) -> Result<Option<Drain>, StoreError> {
         let awake = drain_change(account, "SET #token = :mine, #wake_at = :lost, #woken_at = :now")
             // Its own outcome is allowed as well, because the answer to an earlier try may have been lost.
-            .when("#token = :token AND attribute_not_exists(#asleep) OR #token = :mine")
+            .when("(#token = :token AND attribute_not_exists(#asleep)) OR #token = :mine")
             .value(":now", n(now.millis()));
         let asleep = drain_change(account, "SET #token = :mine, #wake_at = :lost REMOVE #asleep")
-            .when("#token = :token AND attribute_exists(#asleep) OR #token = :mine");
+            .when("(#token = :token AND attribute_exists(#asleep)) OR #token = :mine");
         for change in [awake, asleep] {
             let change = change
                 .value(":token", s(token.to_string()))
@@ -156,10 +157,9 @@ impl WebhookStore {
         };
         let mut change = drain_change(drain.account_id, update)
             // Its own outcome is allowed as well, because the answer to an earlier try may have been lost.
-            .when("#token = :token AND #wakes = :wakes AND #woken_at = :woken OR #token = :next")
+            .when("(#token = :token AND #wakes = :wakes) OR #token = :next")
             .value(":token", s(drain.token.to_string()))
             .value(":wakes", n(drain.wakes))
-            .value(":woken", n(drain.woken_at.millis()))
             .value(":next", s(next.to_string()))
             .value(":now", n(woken_at.millis()));
         if let Some(at) = wake_at {
@@ -205,8 +205,9 @@ fn drain_change(account: UserId, update: &str) -> Change {
 /// Returns the write that lets the drain of an account end the deliveries of an endpoint which is removed. The drain must
 /// have been woken before, and must be woken afterwards.
 pub(super) fn removed_in_drain(account: UserId, id: EndpointId, now: Timestamp) -> Change {
-    drain_change(account, "SET #woken_at = :now ADD #removed :ids")
+    drain_change(account, "SET #woken_at = :now ADD #removed :ids, #wakes :one")
         .value(":now", n(now.millis()))
+        .value(":one", n(1))
         .value(":ids", AttributeValue::Ss(vec![id.to_string()]))
 }
 

@@ -45,7 +45,7 @@ pub(super) const SECRETS: &str = "secrets";
 pub(super) const SECRET_VERSION: &str = "secret_version";
 /// Whether the endpoint responds promptly. Absent if that is not known.
 pub(super) const PROMPT: &str = "prompt";
-/// When it was found slow last. Absent if it has never been prompt before.
+/// When it was found slow last. Absent if it never was.
 pub(super) const SLOW_AT: &str = "slow_at";
 /// The latest warning that deliveries to the endpoint fail: its epoch, and when it was. Absent if there was none.
 pub(super) const WARNING: &str = "warning";
@@ -63,7 +63,7 @@ pub(super) const NOTICE_ID: &str = "notice_id";
 
 /// Of a drain: present if no message for it is on its way and nobody runs it.
 pub(super) const ASLEEP: &str = "asleep";
-/// How often it was woken for at once.
+/// How often the drain was woken.
 pub(super) const WAKES: &str = "wakes";
 pub(super) const WOKEN_AT: &str = "woken_at";
 /// The removed endpoints whose deliveries the drain still has to end.

@@ -6,6 +6,7 @@ use aws_sdk_dynamodb::types::{AttributeValue, Select};
 use super::listing::MAX_PAGE_ROWS;
 use super::table::{PK, WAKE_AT, WAKE_INDEX, WAKE_SHARD};
 use super::{StartKey, WebhookStore, table};
+use crate::delivery::Token;
 use common::change::Change;
 use common::ids::{DeliveryId, EndpointId, NoticeId, UserId};
 use common::rows::Unreadable;
@@ -149,9 +150,9 @@ impl WebhookStore {
         self.change(&wake_up.change("SET #wake_at = :to").value(":to", n(until.millis()))).await
     }
 
-    /// Takes back the claim of a delivery that turned out to be unreadable. It counts as no attempt.
-    pub async fn unclaim(&self, wake_up: &WakeUp) -> Result<(), StoreError> {
+    /// Takes back the claim of a delivery that turned out to be unreadable, if it has this lease. It counts as no attempt.
+    pub async fn unclaim(&self, wake_up: &WakeUp, lease: Token) -> Result<(), StoreError> {
         let change = wake_up.change("SET #claims = #claims - :one REMOVE #lease_id, #lease_until").value(":one", n(1));
-        self.change(&change).await.map(drop)
+        self.change(&change.when("#lease_id = :lease").value(":lease", s(lease.to_string()))).await.map(drop)
     }
 }
