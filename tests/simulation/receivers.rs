@@ -27,7 +27,7 @@ pub(crate) enum Behaviour {
     Steady(u64),
     /// Never.
     Hanging,
-    /// Never during one of so many seconds, and with 204 at once in the others.
+    /// In periods of this many seconds: never to what comes in the first second, and with 204 to the rest.
     Flapping(u64),
     /// With 500 after this many milliseconds, until this time, and then with 204.
     DownUntil(u64, Duration),

@@ -29,8 +29,8 @@ impl Promptness {
         self.lags().remove(&endpoint);
     }
 
-    /// Notes that an attempt has taken a second too long, which makes so many seconds of it. Returns whether the endpoint is
-    /// slow. Prompt answers to other attempts do not make up for one that hangs.
+    /// Notes that an attempt has taken another second too long. `of_attempt` is how many such seconds it has had, this one
+    /// included. Returns whether the endpoint is slow. Prompt answers to other attempts do not make up for one that hangs.
     pub fn lagged(&self, endpoint: EndpointId, of_attempt: u32) -> bool {
         let mut lags = self.lags();
         let lags = lags.entry(endpoint).or_default();
