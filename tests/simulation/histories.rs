@@ -1,7 +1,7 @@
 //! Histories drawn from seeds: accounts, receivers and events of all kinds, and everything that AWS may do.
 //!
-//! `SEEDS=0..2000 cargo test --release -p tests --test simulation -- --nocapture histories` plays more of them. The same
-//! seed gives the same history, POST for POST.
+//! `SEEDS=0..2000 cargo test --release -p tests --test simulation -- --nocapture histories` plays more of them. In a process
+//! of its own, the same seed gives the same history, POST for POST.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::judge::Verdict;
 use crate::receivers::Behaviour;
 use crate::world::{Account, Adversity};
-use crate::{history, seconds, simulate};
+use crate::{history, seconds, seeds, simulate};
 
 /// What is due is attempted within this time, plus what its receiver needs for what came before it.
 const LATE: Duration = Duration::from_secs(90);
@@ -133,11 +133,7 @@ impl Kind {
 
     /// Plays histories on all cores. Asserts that nothing is wrong with them, and that nothing was too late.
     fn play_all(self, default: Range<u64>) {
-        let seeds = std::env::var("SEEDS").map_or(default, |seeds| {
-            let (from, to) = seeds.split_once("..").expect("SEEDS is a range, such as 0..100");
-            from.parse().unwrap()..to.parse().unwrap()
-        });
-        let (left, all) = (Mutex::new(seeds), Mutex::new(Vec::new()));
+        let (left, all) = (Mutex::new(seeds(default)), Mutex::new(Vec::new()));
         let is_bad = |played: &Played| !played.wrong.is_empty() || played.latest > self.most_late();
         let worker = || {
             while let Some(seed) = { left.lock().unwrap().next() } {

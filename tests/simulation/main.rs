@@ -10,12 +10,14 @@ mod receivers;
 mod world;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use judge::{Allowed, Verdict, judge};
 use libtest_mimic::{Arguments, Trial};
-use receivers::Behaviour;
-use webhooks::Schedule;
+use receivers::{Behaviour, Post};
+use webhooks::{DELAYS_SECONDS, Schedule};
 use world::{Account, Adversity, World};
 
 /// Lists tests by their names.
@@ -39,6 +41,7 @@ fn main() {
         an_attempt_that_panics_costs_no_other_one,
         endpoints_that_hang_delay_neither_other_accounts_nor_their_siblings,
         receivers_that_hang_now_and_then_delay_no_other_account,
+        an_endpoint_that_hangs_costs_what_its_events_and_its_attempts_do,
         histories::histories_with_attempts_in_time,
         histories::histories_in_which_nothing_is_lost,
         histories::a_seed_gives_the_same_history_again,
@@ -48,6 +51,14 @@ fn main() {
 
 const fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
+}
+
+/// Returns the seeds to play: the variable `SEEDS` if it is there.
+fn seeds(default: Range<u64>) -> Range<u64> {
+    std::env::var("SEEDS").map_or(default, |seeds| {
+        let (from, to) = seeds.split_once("..").expect("SEEDS is a range, such as 0..100");
+        from.parse().unwrap()..to.parse().unwrap()
+    })
 }
 
 /// Runs a history on a paused clock, in which everything random comes from its seed.
@@ -76,11 +87,13 @@ fn each_second(from: u64, to: u64) -> Vec<Duration> {
     (from..to).map(seconds).collect()
 }
 
-/// Plays a history, and asserts that it is right and that nothing was later than this.
-fn play(seed: u64, accounts: &[Account], adversity: Adversity, until: Duration, latest: Duration) {
-    let verdict = simulate(seed, async { history(seed, accounts, adversity, until).await.1 });
-    assert!(verdict.wrong.is_empty(), "{:?} with {adversity:?}", verdict.wrong);
-    assert!(verdict.latest < latest, "{:?} late with {adversity:?}", verdict.latest);
+/// Plays a history with each seed, and asserts that it is right and that nothing was later than this.
+fn play(default: Range<u64>, accounts: &[Account], adversity: Adversity, until: Duration, latest: Duration) {
+    for seed in seeds(default) {
+        let verdict = simulate(seed, async { history(seed, accounts, adversity, until).await.1 });
+        assert!(verdict.wrong.is_empty(), "seed {seed}: {:?} with {adversity:?}", verdict.wrong);
+        assert!(verdict.latest < latest, "seed {seed}: {:?} late with {adversity:?}", verdict.latest);
+    }
 }
 
 /// Every look of a run used to take the first entries of the index for all: what had just ended stood in their place.
@@ -89,7 +102,7 @@ fn a_burst_to_a_new_endpoint_arrives_although_the_index_is_late() {
         let lag = Duration::from_millis(millis);
         let adversity = Adversity { index_lag: (lag, lag), ..Adversity::default() };
         let burst = [new_account(&[Behaviour::Steady(latency)], vec![seconds(1); 300])];
-        play(1, &burst, adversity, seconds(120), seconds(3));
+        play(1..2, &burst, adversity, seconds(120), seconds(3));
     }
 }
 
@@ -108,81 +121,92 @@ fn a_receiver_that_takes_more_than_a_second_is_slow() {
 /// An error used to end a run, and with it the account's attempts for two and a half minutes.
 fn refused_calls_do_not_stop_an_account() {
     let account = [new_account(&[Behaviour::Steady(4_000)], each_second(1, 120))];
-    for (seed, millis) in [(1, 2_500), (2, 2_500), (3, 5_000), (4, 5_000)] {
-        let throttled_for = Duration::from_millis(millis);
+    for throttled_for in [2_500, 5_000].map(Duration::from_millis) {
         let adversity = Adversity { outages: 2, throttled_for, ..Adversity::default() };
-        play(seed, &account, adversity, seconds(240), seconds(75));
+        play(1..3, &account, adversity, seconds(240), seconds(75));
     }
 }
 
 fn a_killed_run_does_not_stop_an_account() {
     let account = [new_account(&[Behaviour::Steady(4_000)], each_second(1, 120))];
-    for seed in 0..4 {
-        play(seed, &account, Adversity { kills: 2, ..Adversity::default() }, seconds(400), seconds(90));
-    }
+    play(0..3, &account, Adversity { kills: 2, ..Adversity::default() }, seconds(400), seconds(90));
 }
 
 /// A drain that found nothing used to be over. What the index showed later was lost.
 fn an_index_that_is_ten_minutes_late_loses_nothing() {
     let account = [new_account(&[Behaviour::Steady(100)], vec![seconds(1); 20])];
-    for seed in [1, 3] {
-        let adversity = Adversity { index_lag: (seconds(0), seconds(150 * (seed + 1))), ..Adversity::default() };
-        play(seed, &account, adversity, seconds(3_600), seconds(3_600));
+    let adversity = Adversity { index_lag: (seconds(0), seconds(600)), ..Adversity::default() };
+    play(1..3, &account, adversity, seconds(3_600), seconds(3_600));
+}
+
+/// What could not be connected used to count as an attempt that failed.
+fn what_an_instance_lacks_is_not_the_failure_of_a_receiver() {
+    let mut accounts = vec![new_account(&[Behaviour::Hanging; 5], vec![seconds(1); 11]); 2];
+    accounts.push(new_account(&[Behaviour::Steady(100)], each_second(1, 30)));
+    let adversity = Adversity { instances: Some(1), connections: Some(40), ..Adversity::default() };
+    for seed in seeds(1..2) {
+        let (undialled, errors) = simulate(seed, undialled_and_errors(seed, &accounts, adversity));
+        assert!(undialled > 0, "the instance had what it needs");
+        assert_eq!(errors, BTreeSet::from(["no answer within 10 s".to_owned()]));
     }
 }
 
-/// Drains of a batch, each with ten endpoints that hang, used to have a hundred connections open each.
-fn what_an_instance_lacks_is_not_the_failure_of_a_receiver() {
-    let mut accounts = vec![new_account(&[Behaviour::Hanging; 10], vec![seconds(1); 11]); 7];
-    accounts.push(new_account(&[Behaviour::Steady(100)], each_second(1, 30)));
-    simulate(1, async {
-        let adversity = Adversity { instances: Some(1), ..Adversity::default() };
-        let (world, verdict) = history(1, &accounts, adversity, seconds(30)).await;
-        assert!(verdict.wrong.is_empty(), "{:?}", verdict.wrong);
-        let sent: Vec<_> = world.sent.lock().unwrap().keys().copied().collect();
-        let mut errors = BTreeSet::new();
-        for id in sent {
-            let found = world.store.delivery(id).await.unwrap();
-            errors.extend(found.into_iter().flat_map(|found| found.progress.attempts).filter_map(|made| made.error));
-        }
-        assert_eq!(errors, BTreeSet::from(["no answer within 10 s".to_owned()]));
-    });
+async fn undialled_and_errors(seed: u64, accounts: &[Account], adversity: Adversity) -> (usize, BTreeSet<String>) {
+    let (world, verdict) = history(seed, accounts, adversity, seconds(30)).await;
+    assert!(verdict.wrong.is_empty(), "{:?}", verdict.wrong);
+    let sent: Vec<_> = world.sent.lock().unwrap().keys().copied().collect();
+    let mut errors = BTreeSet::new();
+    for id in sent {
+        let found = world.store.delivery(id).await.unwrap();
+        errors.extend(found.into_iter().flat_map(|found| found.progress.attempts).filter_map(|made| made.error));
+    }
+    (world.receivers.undialled.load(Ordering::Relaxed), errors)
 }
 
 /// It used to end its run with all others unrecorded.
 fn an_attempt_that_panics_costs_no_other_one() {
     let account = [new_account(&[Behaviour::Poisonous(100, 1.0), Behaviour::Steady(1_200)], vec![seconds(1); 30])];
-    play(1, &account, Adversity::default(), seconds(120), seconds(3));
+    play(1..2, &account, Adversity::default(), seconds(120), seconds(3));
 }
 
-/// Plays a history. Returns the longest times between an event and its first POST, by receiver.
+/// Plays a history. Returns the longest times between an event and its first POST, or between the time of a first retry
+/// and its POST, by receiver.
 fn longest_waits(accounts: &[Account], instances: usize, until: Duration) -> BTreeMap<usize, Duration> {
     simulate(1, async {
         let adversity = Adversity { instances: Some(instances), ..Adversity::default() };
         let (world, verdict) = history(1, accounts, adversity, until).await;
         assert!(verdict.wrong.is_empty(), "{:?}", verdict.wrong);
-        let mut first: BTreeMap<_, Duration> = BTreeMap::new();
-        for post in &verdict.posts {
-            first.entry(post.delivery).or_insert(post.begun);
+        let mut posts: BTreeMap<_, Vec<Post>> = BTreeMap::new();
+        for post in verdict.posts {
+            posts.entry(post.delivery).or_default().push(post);
         }
         let mut waits = BTreeMap::new();
         for (id, (receiver, at)) in world.sent.lock().unwrap().iter() {
+            let posts = posts.remove(id).unwrap_or_default();
+            let first = posts.first().map_or(until, |post| post.begun).saturating_sub(*at);
+            let due = posts.first().and_then(|post| post.ended).map(|ended| ended + seconds(DELAYS_SECONDS[0].into()));
+            let retry = due.zip(posts.get(1)).map(|(due, post)| post.begun.saturating_sub(due));
             let wait: &mut Duration = waits.entry(*receiver).or_default();
-            *wait = (*wait).max(first.get(id).copied().unwrap_or(until).saturating_sub(*at));
+            *wait = (*wait).max(first).max(retry.unwrap_or_default());
         }
         waits
     })
 }
 
-/// Three accounts have endpoints that hang, and one that does not.
+/// Five accounts have nine endpoints that hang each, and one that does not. Twenty others have events all the time, and
+/// retries. One more gets an endpoint meanwhile.
 fn endpoints_that_hang_delay_neither_other_accounts_nor_their_siblings() {
-    let endpoints = [Behaviour::Hanging, Behaviour::Hanging, Behaviour::Hanging, Behaviour::Steady(20)];
-    let mut accounts = vec![new_account(&endpoints, vec![seconds(1); 12]); 3];
-    let healthy = Account { endpoints: vec![Behaviour::Steady(20)], events: each_second(1, 30), is_prompt: true };
-    accounts.extend(vec![healthy; 3]);
-    let waits = longest_waits(&accounts, 3, seconds(40));
-    assert!([3, 7, 11].iter().all(|sibling| waits[sibling] < seconds(3)), "{waits:?}");
-    assert!([12, 13, 14].iter().all(|other| waits[other] < seconds(1)), "{waits:?}");
+    let mut endpoints = vec![Behaviour::Hanging; 9];
+    endpoints.push(Behaviour::Steady(20));
+    let mut accounts = vec![new_account(&endpoints, vec![seconds(1); 12]); 5];
+    let healthy = Behaviour::DownUntil(20, seconds(3));
+    let healthy = Account { endpoints: vec![healthy], events: each_second(1, 40), is_prompt: true };
+    accounts.extend(vec![healthy; 20]);
+    accounts.push(new_account(&[Behaviour::Steady(20)], vec![seconds(20)]));
+    let waits = longest_waits(&accounts, 6, seconds(60));
+    assert!((9..50).step_by(10).all(|sibling| waits[&sibling] < seconds(3)), "{waits:?}");
+    assert!((50..70).all(|other| waits[&other] < seconds(1)), "{waits:?}");
+    assert!(waits[&70] < seconds(3), "{waits:?}");
 }
 
 /// Receivers that hang again and again used to occupy all instances, because one prompt answer made them prompt. Now each
@@ -192,4 +216,25 @@ fn receivers_that_hang_now_and_then_delay_no_other_account() {
     let healthy = Account { endpoints: vec![Behaviour::Steady(20)], events: each_second(50, 80), is_prompt: true };
     let waits = longest_waits(&[flapping, healthy], 2, seconds(170));
     assert!(waits[&10] < seconds(1), "{waits:?}");
+}
+
+/// It gets one attempt a second, however many events it has. What it costs is in the documents.
+fn an_endpoint_that_hangs_costs_what_its_events_and_its_attempts_do() {
+    let write_units = |events_a_second: u32| {
+        simulate(1, async {
+            let events = (1..200 * events_a_second).map(|number| number * seconds(1) / events_a_second).collect();
+            let account = [new_account(&[Behaviour::Hanging], events)];
+            let world = World::start(1, Schedule::default(), &account, Adversity::default(), seconds(200)).await;
+            world.run_until(seconds(100)).await;
+            world.simulation.meter.take();
+            world.run_until(seconds(200)).await;
+            let bill = world.simulation.meter.take();
+            println!("{events_a_second} events a second: {bill:?}");
+            bill.write_units / 100.0
+        })
+    };
+    let [once, thrice] = [1, 3].map(write_units);
+    let of_an_event = (thrice - once) / 2.0;
+    assert!(of_an_event < 5.0, "{of_an_event} write units for each event");
+    assert!(once - of_an_event < 12.0, "{} a second for the attempts", once - of_an_event);
 }

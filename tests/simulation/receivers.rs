@@ -60,12 +60,15 @@ pub(crate) struct Receivers {
     behaviours: Vec<Behaviour>,
     posts: Mutex<Vec<Post>>,
     random: Mutex<Rng>,
+    /// How many connections could not be made, because their instance had no file descriptor left.
+    pub(crate) undialled: AtomicUsize,
 }
 
 impl Receivers {
     pub(crate) fn new(behaviours: Vec<Behaviour>, seed: u64) -> Arc<Self> {
         let random = Mutex::new(Rng::with_seed(seed));
-        Arc::new(Self { started: Instant::now(), behaviours, posts: Mutex::default(), random })
+        let (started, posts, undialled) = (Instant::now(), Mutex::default(), AtomicUsize::default());
+        Arc::new(Self { started, behaviours, posts, random, undialled })
     }
 
     /// Returns the URL of the receiver with this number.
@@ -131,15 +134,14 @@ impl Drop for EndOfPost {
 /// Connects an instance to the receivers, until it has no file descriptors left.
 pub(crate) struct Dialer {
     receivers: Arc<Receivers>,
+    most: usize,
     open: Arc<AtomicUsize>,
 }
 
 impl Dialer {
-    /// How many file descriptors it has. In Lambda it has 1,024; with fewer, fewer endpoints that hang use them up.
-    const MOST: usize = 600;
-
-    pub(crate) fn new(receivers: &Arc<Receivers>) -> Self {
-        Self { receivers: Arc::clone(receivers), open: Arc::default() }
+    /// The instance can have this many connections open.
+    pub(crate) fn new(receivers: &Arc<Receivers>, most: usize) -> Self {
+        Self { receivers: Arc::clone(receivers), most, open: Arc::default() }
     }
 }
 
@@ -151,7 +153,8 @@ impl Dial for Dialer {
             if let Behaviour::Poisonous(_, share) = self.receivers.behaviours[receiver] {
                 assert!(!self.receivers.draws(share), "a receiver that makes its sender panic");
             }
-            if self.open.load(Ordering::Relaxed) == Self::MOST {
+            if self.open.load(Ordering::Relaxed) == self.most {
+                self.receivers.undialled.fetch_add(1, Ordering::Relaxed);
                 return Err(io::Error::from_raw_os_error(24));
             }
             self.open.fetch_add(1, Ordering::Relaxed);

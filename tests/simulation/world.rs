@@ -42,6 +42,8 @@ use crate::receivers::{Behaviour, Dialer, Receivers};
 
 /// The most instances of a lane: the template's default.
 const INSTANCES: usize = 2;
+/// How many file descriptors an instance has (AWS Lambda quotas).
+const DESCRIPTORS: usize = 1_024;
 
 /// What AWS and the machines do that is not kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -56,6 +58,8 @@ pub(crate) struct Adversity {
     pub(crate) kills: u32,
     /// How many instances a lane has, if not as many as usual.
     pub(crate) instances: Option<usize>,
+    /// How many connections an instance can have open, if not as many as usual.
+    pub(crate) connections: Option<usize>,
     /// Clocks are off by up to this many seconds, in both directions.
     pub(crate) clocks_off_seconds: i64,
 }
@@ -156,7 +160,7 @@ impl World {
                 (Arc::clone(&self.kills), Arc::clone(&clocks), Arc::clone(&self.receivers));
             let simulation = Arc::clone(&self.simulation);
             self.pollers.push(poll_with_fleet(source, adversity.instances.unwrap_or(INSTANCES), move || {
-                let dialer = Arc::new(Dialer::new(&receivers));
+                let dialer = Arc::new(Dialer::new(&receivers, adversity.connections.unwrap_or(DESCRIPTORS)));
                 let reach = Reach { policy: Policy::with_loopback(), dialer, ..Reach::public() };
                 let clock = clocks.next();
                 let transport = Transport::with_clock(reach, DEADLINE, clock.clone()).unwrap();

@@ -21,6 +21,7 @@ use http::header::AUTHORIZATION;
 use local::aws::InMemoryAws;
 use local::aws::limits::{Latency, Limits, ObjectLimits, Rate, Throughput};
 use local::host::Host;
+use local::meter::CostMeter;
 use local::simulation::{SimulatedClock, SimulatedInstance};
 use market::Log;
 use replica::base::{Columnar, Compaction};
@@ -36,6 +37,8 @@ use crate::state::{assert_base_is_exact, bucket_in, compaction_in, read_base};
 /// An AWS side in memory, with its administrator.
 pub struct Simulation {
     pub aws: InMemoryAws,
+    /// Counts the calls of all functions.
+    pub meter: CostMeter,
     clock: Arc<SimulatedClock>,
     ledger: Ledger,
     administrator: Administrator,
@@ -56,7 +59,7 @@ impl Simulation {
         let clock = Arc::new(SimulatedClock::starting_at(NOON.parse().unwrap()));
         let administrator = Administrator::with_environment(&aws.environment().unwrap(), clock.clone());
         administrator.admin.set_up(None).await.unwrap();
-        Self { aws, clock, ledger: Ledger::default(), administrator }
+        Self { aws, meter: CostMeter::default(), clock, ledger: Ledger::default(), administrator }
     }
 
     /// Returns the simulated time since the start.
@@ -87,7 +90,8 @@ impl Simulation {
     /// allows.
     pub fn host(&self, clock: Arc<dyn Clock>) -> Host {
         let variables = variables(&InMemoryAws::endpoint_url());
-        let host = Host::with_environment(&variables, self.aws.environment().unwrap(), clock);
+        let environment = self.aws.environment().unwrap().watched_by(self.meter.interceptor());
+        let host = Host::with_environment(&variables, environment, clock);
         host.observed_by(self.ledger.observer())
     }
 

@@ -69,9 +69,14 @@ impl Webhook {
                 return Ok(Some(self.step(&dispatch, &step, DispatchOutcome::Held).await?.into()));
             }
         }
-        // Before the claim: without a signature there is no attempt.
-        let secrets = self.secrets(endpoint).await?;
         let (lease, now) = (Token::random(), self.clock.now());
+        // Before the claim: without a signature there is no attempt. What is not kept any more needs none.
+        let secrets = self.secrets(endpoint).await;
+        if let Err(error) = &secrets
+            && !waiting.is_over(now)
+        {
+            return Err(error.clone());
+        }
         let delivery = match self.store.step(waiting.id, endpoint.id, &claim_due(waiting.at, lease, now)).await {
             Ok(StepOutcome::Changed(delivery)) => delivery,
             // The answer to an earlier try of the same write was lost.
@@ -94,7 +99,7 @@ impl Webhook {
         }
         let has_drain = Arc::clone(has_drain);
         let claimed = Claimed { dispatch: Dispatch::next_of(&delivery), delivery, endpoint, lease, has_drain };
-        self.make(&claimed, &secrets).await.map(Some)
+        self.make(&claimed, &secrets?).await.map(Some)
     }
 
     /// Holds deliveries that wait for an endpoint that is off, all at once if nothing is in the way. Makes the attempts of

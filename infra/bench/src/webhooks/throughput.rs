@@ -1,6 +1,7 @@
 //! Measures how fast events are delivered, and whether a receiver that hangs, with many deliveries at once, delays the
 //! others.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use local::meter::Bill;
@@ -21,7 +22,7 @@ pub(super) const WARM_UP_EVENTS: u64 = 500;
 /// The number of events for the healthy accounts.
 const HEALTHY_EVENTS: u64 = 3_000;
 const EVENTS_PER_SECOND: u32 = 150;
-/// The number of events for the receiver that hangs. They are queued before its first attempt has failed.
+/// The number of events for the receivers that hang. They are queued before a first attempt has failed.
 const HANGING_EVENTS: u64 = 2_000;
 
 /// The best run.
@@ -107,13 +108,15 @@ impl Run {
     }
 }
 
-/// What healthy receivers notice of one that hangs.
+/// What healthy receivers notice of others that hang: the times from event to POST.
 #[derive(Debug, Serialize)]
 pub(super) struct Isolation {
-    /// The times from event to POST, before the one that hangs gets events.
     undisturbed: Percentiles,
-    /// The same times afterwards.
     beside_a_hanging_one: Percentiles,
+    /// A hundred more accounts have a receiver each that hangs.
+    beside_a_hundred: Percentiles,
+    /// Of one account, which has nine other endpoints whose receiver hangs.
+    beside_nine_siblings: Percentiles,
     /// The number of attempts that reached the hanging receiver meanwhile.
     hanging_attempts: u64,
 }
@@ -121,33 +124,53 @@ pub(super) struct Isolation {
 /// Measures on a runtime that uses all cores. A deployed instance has a thread of its own, so what waits for the one
 /// thread of the other parts would not wait there.
 pub(super) async fn isolation(endpoints: u64) -> Result<Isolation, String> {
-    let on_all_cores = move || Runtime::new().map_err(text)?.block_on(beside_a_hanging_one(endpoints));
+    let on_all_cores = move || Runtime::new().map_err(text)?.block_on(beside_hanging_ones(endpoints));
     tokio::task::spawn_blocking(on_all_cores).await.map_err(text)?
 }
 
-async fn beside_a_hanging_one(endpoints: u64) -> Result<Isolation, String> {
+async fn beside_hanging_ones(endpoints: u64) -> Result<Isolation, String> {
     let (stack, receiver) = (MeteredStack::start().await?, Receiver::start().await?);
     for number in 0..endpoints {
         stack.add(account(number), format!("{}/{number}", receiver.url)).await?;
     }
-    stack.add(account(endpoints), format!("{}/hang", receiver.url)).await?;
     let running = stack.functions().await?;
     burst(&stack, endpoints * 4, 0..endpoints).await?;
     receiver.wait_for_arrivals(endpoints * 4).await?;
     receiver.take().await?;
-    let (undisturbed, _) = healthy(&stack, &receiver, endpoints).await?;
-    burst(&stack, HANGING_EVENTS, endpoints..endpoints + 1).await?;
-    // Waits until these events are fanned out to deliveries, because deliveries are measured and not the feed.
-    Backlog::new(stack.sqs.clone(), stack.feed.clone()).wait_until_empty().await?;
-    let (beside_a_hanging_one, hanging_attempts) = healthy(&stack, &receiver, endpoints).await?;
+    let healthy = async || healthy(&stack, &receiver, HEALTHY_EVENTS, 0..endpoints).await;
+    let hang = async |accounts: Range<u64>| {
+        for number in accounts.clone() {
+            stack.add(account(number), format!("{}/hang", receiver.url)).await?;
+        }
+        burst(&stack, HANGING_EVENTS, accounts).await?;
+        // Waits until these events are fanned out to deliveries, because deliveries are measured and not the feed.
+        Backlog::new(stack.sqs.clone(), stack.feed.clone()).wait_until_empty().await
+    };
+    let (undisturbed, _) = healthy().await?;
+    hang(endpoints..endpoints + 1).await?;
+    let (beside_a_hanging_one, hanging_attempts) = healthy().await?;
+    hang(endpoints + 1..endpoints + 101).await?;
+    let (beside_a_hundred, more) = healthy().await?;
+    for _ in 0..9 {
+        stack.add(account(0), format!("{}/hang", receiver.url)).await?;
+    }
+    let (beside_nine_siblings, most) = self::healthy(&stack, &receiver, HEALTHY_EVENTS / 10, 0..1).await?;
     drop(running);
-    Ok(Isolation { undisturbed, beside_a_hanging_one, hanging_attempts })
+    let hanging_attempts = hanging_attempts + more + most;
+    Ok(Isolation { undisturbed, beside_a_hanging_one, beside_a_hundred, beside_nine_siblings, hanging_attempts })
 }
 
-/// Delivers the events of the healthy accounts. Returns how long they took, and how many attempts hung meanwhile.
-async fn healthy(stack: &MeteredStack, receiver: &Receiver, endpoints: u64) -> Result<(Percentiles, u64), String> {
-    steady(stack, HEALTHY_EVENTS, EVENTS_PER_SECOND, 0..endpoints).await?;
-    receiver.wait_for_arrivals(HEALTHY_EVENTS).await?;
+/// Delivers so many events of healthy accounts in the time that all `HEALTHY_EVENTS` take. Returns how long each took, and
+/// how many attempts hung meanwhile.
+async fn healthy(
+    stack: &MeteredStack,
+    receiver: &Receiver,
+    events: u64,
+    accounts: Range<u64>,
+) -> Result<(Percentiles, u64), String> {
+    let rate = u64::from(EVENTS_PER_SECOND) * events / HEALTHY_EVENTS;
+    steady(stack, events, u32::try_from(rate).map_err(text)?, accounts).await?;
+    receiver.wait_for_arrivals(events).await?;
     let arrived = receiver.take().await?;
     let millis = arrived.millis.iter().map(|millis| Duration::from_millis(millis.unsigned_abs()));
     Ok((Percentiles::from_samples(millis.collect()), arrived.hanging))
@@ -158,8 +181,13 @@ impl Isolation {
         let row = |name: &str, times: &Percentiles| {
             [name.to_owned(), number(times.p50_us / 1e3), number(times.p99_us / 1e3), times.samples.to_string()]
         };
-        let rows = [row("undisturbed", &self.undisturbed), row("beside one that hangs", &self.beside_a_hanging_one)];
+        let rows = [
+            row("undisturbed", &self.undisturbed),
+            row("beside one that hangs", &self.beside_a_hanging_one),
+            row("beside a hundred more", &self.beside_a_hundred),
+            row("of one account, beside nine of its own", &self.beside_nine_siblings),
+        ];
         let table = number_table(["event to POST, ms", "p50", "p99", "samples"], rows);
-        format!("{table}\n\nThe one that hangs had {} attempts meanwhile.", self.hanging_attempts)
+        format!("{table}\n\nThose that hang had {} attempts meanwhile.", self.hanging_attempts)
     }
 }
