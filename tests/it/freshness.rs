@@ -134,6 +134,31 @@ async fn what_was_read_before_the_instance_was_frozen_is_read_again() {
     assert_eq!(asked, (100, 2), "that one, and a strongly consistent one after the freeze");
 }
 
+/// The answer is read while the key write is under way, which here takes more than a second.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_read_before_a_slow_key_write_is_read_again_if_it_has_become_old() {
+    for (takes, shown) in [(1_099, 0), (1_100, 1)] {
+        let stack = Stack::new().await;
+        let (running, proxy) = stack.instance_behind_proxy().await;
+        let key = stack.full_key().await;
+        let total = async || running.client.get(&key, "/v1/public/listings").await.json()["total"].clone();
+        assert_eq!(total().await, 0);
+        add_listing(&stack, 1).await;
+        running.clock.advance(Duration::from_millis(900));
+        let mut is_first = true;
+        proxy.plan(move |operation| {
+            let hangs = operation == "UpdateItem" && std::mem::take(&mut is_first);
+            if hangs { Fault::Hang } else { Fault::None }
+        });
+        let pass = async {
+            proxy.wait_until_stuck().await;
+            running.clock.advance(Duration::from_millis(takes));
+        };
+        let (total, ()) = tokio::join!(total(), pass);
+        assert_eq!(total, shown, "the key write took {takes} ms");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_fast_log_is_read_by_one_query_in_each_of_two_requests() {
     let stack = Stack::new().await;

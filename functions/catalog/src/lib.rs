@@ -42,9 +42,9 @@ impl Endpoint for SearchCatalog {
     type Output = Stated<Paged<PublicItem>>;
 
     async fn read(&self, _: Anyone, input: CatalogInput) -> Result<Self::Output, ApiError> {
-        let ((items, total), position) =
+        let ((items, total), seq, as_of) =
             self.replica.read_positioned(|catalog| catalog.page(&input.query, input.paging)).await?;
-        Ok(Stated { body: input.paging.envelope(items, total), state: State::LogPosition(position) })
+        Ok(Stated { body: input.paging.envelope(items, total), state: State::LogPosition { seq, as_of } })
     }
 
     fn state(output: &Self::Output) -> State {

@@ -51,9 +51,9 @@ impl Endpoint for SearchListings {
     type Output = Stated<Paged<PublicListing>>;
 
     async fn read(&self, _: Anyone, input: ListingsInput) -> Result<Self::Output, ApiError> {
-        let ((items, total), position) =
+        let ((items, total), seq, as_of) =
             self.replica.read_positioned(|listings| listings.page(&input.query, input.paging)).await?;
-        Ok(Stated { body: input.paging.envelope(items, total), state: State::LogPosition(position) })
+        Ok(Stated { body: input.paging.envelope(items, total), state: State::LogPosition { seq, as_of } })
     }
 
     fn state(output: &Self::Output) -> State {

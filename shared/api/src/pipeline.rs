@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::aws::Missing;
-use common::clock::Clock;
+use common::clock::{Clock, MAX_STALENESS, Moment};
 use common::ids::{KeyId, UserId};
 use common::metrics::{Meter, ReplicaGauge};
 use common::runtime::{Error, Service, Worker};
@@ -243,7 +243,7 @@ impl<E: Endpoint> Api<E> {
         let caller = E::Caller::authorised(&grant.key);
         let read = async {
             if foreseen.as_ref() != Some(&caller) {
-                return self.read(caller, input, deadline).await;
+                return self.read(caller.clone(), input.clone(), deadline).await;
             }
             let read = match read_ahead {
                 Some(read) => read,
@@ -257,9 +257,13 @@ impl<E: Endpoint> Api<E> {
                 let _ = timeout(CLEAN_UP_TIMEOUT, self.gate.clean_up(key, &grant.stale)).await;
             }
         };
-        let (outcome, ()) = tokio::join!(read, clean_up);
+        let (mut outcome, ()) = tokio::join!(read, clean_up);
+        // What was read ahead may have become old while the key write took its time.
+        if outcome.as_ref().is_ok_and(|(_, as_of)| !as_of.is_within(MAX_STALENESS, &*self.clock)) {
+            outcome = self.read(caller, input, deadline).await;
+        }
         let output = match outcome {
-            Ok(output) => output,
+            Ok((output, _)) => output,
             Err(error) => return Ok((grant, Err(error))),
         };
         // A key's own limit may be lower than what the answer takes. Then it takes all of it.
@@ -272,9 +276,18 @@ impl<E: Endpoint> Api<E> {
         Ok((grant, completed.unwrap_or_else(|_| Err(ApiError::Unavailable(late("read"))))))
     }
 
-    async fn read(&self, caller: E::Caller, input: E::Input, deadline: Instant) -> Result<E::Output, ApiError> {
+    /// Reads the answer. Also returns as of when it is: what was acknowledged before is in it.
+    async fn read(
+        &self,
+        caller: E::Caller,
+        input: E::Input,
+        deadline: Instant,
+    ) -> Result<(E::Output, Moment), ApiError> {
+        let began = Moment::now(&*self.clock);
         let read = timeout_at(deadline, self.endpoint.read(caller, input)).await;
-        read.unwrap_or_else(|_| Err(ApiError::Unavailable(late("read"))))
+        let output = read.unwrap_or_else(|_| Err(ApiError::Unavailable(late("read"))))?;
+        let as_of = E::state(&output).as_of().unwrap_or(began);
+        Ok((output, as_of))
     }
 }
 

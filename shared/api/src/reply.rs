@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use aws_lambda_events::encodings::Body;
+use common::clock::Moment;
 use common::scope::Budget;
 use common::timestamp::Timestamp;
 use flate2::Compression;
@@ -264,7 +265,11 @@ pub enum State {
     #[default]
     Untold,
     /// A position in the log of changes. Two pages with the same one show the same state.
-    LogPosition(u64),
+    LogPosition {
+        seq: u64,
+        /// As of when this was the end of the log.
+        as_of: Moment,
+    },
     /// Dates of what the answer shows.
     Modified {
         /// What `Last-Modified` shows.
@@ -275,11 +280,16 @@ pub enum State {
 }
 
 impl State {
+    /// Returns as of when the state is, if it tells.
+    pub(crate) fn as_of(self) -> Option<Moment> {
+        if let Self::LogPosition { as_of, .. } = self { Some(as_of) } else { None }
+    }
+
     /// Returns the header that tells the state.
     fn header(self) -> Option<(HeaderName, HeaderValue)> {
         match self {
             Self::Untold => None,
-            Self::LogPosition(position) => Some((LOG_POSITION, position.into())),
+            Self::LogPosition { seq, .. } => Some((LOG_POSITION, seq.into())),
             Self::Modified { newest, .. } => {
                 let date = HeaderValue::try_from(fmt_http_date(since_epoch(newest.seconds(), 0)?)).ok()?;
                 Some((LAST_MODIFIED, date))
@@ -315,6 +325,7 @@ fn since_epoch(seconds: i64, millis: i64) -> Option<SystemTime> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use common::clock::SystemClock;
 
     fn accepting(value: &'static str) -> bool {
         accepts_gzip(&HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static(value))]))
@@ -370,7 +381,9 @@ mod tests {
         let (name, value) = state(0).header().unwrap();
         assert_eq!((name, value.to_str().unwrap()), (LAST_MODIFIED, "Fri, 20 Nov 2026 10:00:00 GMT"));
         assert_eq!(State::Untold.header(), None);
-        assert_eq!(State::LogPosition(7).header(), Some((LOG_POSITION, 7.into())));
+        let as_of = Moment::now(&SystemClock::new());
+        let position = State::LogPosition { seq: 7, as_of };
+        assert_eq!(position.header(), Some((LOG_POSITION, 7.into())));
     }
 
     #[test]
@@ -384,7 +397,10 @@ mod tests {
         ] {
             assert_eq!(since(state(0), date), expected, "{date}");
         }
-        assert!(!since(State::LogPosition(7), "Fri, 20 Nov 2026 10:00:01 GMT"));
+        assert!(!since(
+            State::LogPosition { seq: 7, as_of: Moment::now(&SystemClock::new()) },
+            "Fri, 20 Nov 2026 10:00:01 GMT"
+        ));
     }
 
     #[test]

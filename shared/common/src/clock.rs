@@ -13,8 +13,11 @@ pub trait Clock: Send + Sync {
     fn monotonic(&self) -> Duration;
 }
 
+/// An answer never shows a state that is older than this (specification 1.3.1).
+pub const MAX_STALENESS: Duration = Duration::from_secs(2);
+
 /// A point in time by both clocks.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
     wall: Timestamp,
     monotonic: Duration,

@@ -17,15 +17,13 @@ use futures_util::future::Shared;
 use crate::base::{Columnar, Load};
 use crate::objects::Objects;
 use common::backoff::full_jitter;
-use common::clock::{Clock, Moment};
+use common::clock::{Clock, MAX_STALENESS, Moment};
 use common::metrics::ReplicaGauge;
 use common::store::StoreError;
 use market::{Batch, Change, GapWatch, Log, LogPosition, Record, contiguous};
 
 use super::progress::Progress;
 
-/// An instance never answers from a state that is older than this (specification 1.3.1).
-const MAX_STALENESS: Duration = Duration::from_secs(2);
 /// How long the init phase, which Lambda ends after ten seconds, waits for the load. A load that takes longer goes on
 /// in the first invocation.
 const WARM_UP_TIMEOUT: Duration = Duration::from_secs(7);
@@ -109,11 +107,12 @@ impl<V: View> Replica<V> {
     /// The instance may be frozen in the middle of a load or of a Query, and what it reads is old when it wakes up. So
     /// the clocks are looked at again after each catch-up.
     pub async fn read<T>(&self, answer: impl FnOnce(&V) -> T) -> Result<T, StoreError> {
-        self.read_positioned(answer).await.map(|(answer, _)| answer)
+        self.read_positioned(answer).await.map(|(answer, ..)| answer)
     }
 
-    /// Does what [`read`](Self::read) does, and also returns the position in the log of the state that it answered from.
-    pub async fn read_positioned<T>(&self, answer: impl FnOnce(&V) -> T) -> Result<(T, u64), StoreError> {
+    /// Does what [`read`](Self::read) does, and also returns the position in the log of the state that it answered from,
+    /// and as of when that state was.
+    pub async fn read_positioned<T>(&self, answer: impl FnOnce(&V) -> T) -> Result<(T, u64, Moment), StoreError> {
         let inner = &self.0;
         if inner.is_query_due() {
             let _turn = inner.following.lock().await;
@@ -127,7 +126,7 @@ impl<V: View> Replica<V> {
         let state = inner.state.read().unwrap_or_else(PoisonError::into_inner);
         let state = state.as_ref().filter(|state| state.progress.is_within(MAX_STALENESS, &*inner.clock));
         let state = state.ok_or_else(|| StoreError::Unavailable("the replica is not up to date".to_owned()))?;
-        Ok((answer(&state.view), state.progress.position.seq))
+        Ok((answer(&state.view), state.progress.position.seq, state.progress.caught_up))
     }
 
     /// Returns the replica's age and size, or `None` until it is loaded.

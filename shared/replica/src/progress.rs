@@ -27,7 +27,7 @@ const MIN_BULK_CHANGES: u64 = 64;
 pub(super) struct Progress {
     pub(super) position: LogPosition,
     /// When the last strongly consistent Query was sent that saw the end of the log.
-    caught_up: Moment,
+    pub(super) caught_up: Moment,
     /// How many changes the log had then.
     changes_then: u64,
     bulk: Bulk,

@@ -7,6 +7,7 @@ use api::auth::Rate;
 use api::error::ApiError;
 use api::reply::{JSON, respond};
 use api::{CacheControl, GatewayEvent, Reply, Response, State, params};
+use common::clock::{Moment, SystemClock};
 use common::scope::{Budget, Scope};
 use common::timestamp::Timestamp;
 use http::HeaderMap;
@@ -106,7 +107,7 @@ fn reply(cache: CacheControl, state: State) -> Reply {
 fn the_headers_of_a_success() {
     let newest = Timestamp::from_millis(0);
     for (path, cache, state) in [
-        (PRIVATE, CacheControl::PrivateNoCache, State::LogPosition(7)),
+        (PRIVATE, CacheControl::PrivateNoCache, State::LogPosition { seq: 7, as_of: Moment::now(&SystemClock::new()) }),
         (DATED, CacheControl::PrivateNoCache, State::Modified { newest, changed: newest }),
         (NO_STORE, CacheControl::NoStore, State::Untold),
         (PUBLIC, CacheControl::Public, State::Untold),
