@@ -14,7 +14,7 @@ use local::environment::Variables;
 use serde_json::{Value, json};
 use tests::webhooks_cli::{OWNER, WebhooksCli, text};
 use tests::{AwsCall, SignatureValidity, Stack, hand, uuid};
-use webhooks::delivery::{Failure, Status};
+use webhooks::delivery::Status;
 use webhooks::secrets::Keyring;
 
 use super::unreadable::UNKNOWN;
@@ -92,19 +92,6 @@ async fn a_delivery_that_waits_for_the_drain_keeps_its_wake_up_until_its_key_is_
     scene.sweep_and_drain().await;
     scene.assert_delivered(&ids).await;
     assert_eq!(scene.stack.queue(Queue::WebhooksDead).count().await, 0);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_delivery_whose_key_is_lost_expires() {
-    let scene = Scene::answering(204).await;
-    let id = scene.stored(1).await;
-    let without = keyring(&scene.stack).await.rotate(scene.stack.now()).unwrap().without_older();
-    put_keyring(&scene.stack, &without.reveal()).await;
-    scene.wait(38 * DAY_SECONDS);
-    scene.sweep_and_drain().await;
-    let progress = scene.delivery(id).await.progress;
-    assert_eq!((progress.status, progress.failure), (Status::Failed, Some(Failure::Expired)));
-    assert_eq!(scene.receiver.so_far().len(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -274,13 +261,13 @@ async fn sealing_keys(admin: &WebhookAdmin) -> BTreeSet<String> {
     sealed.map(|sealed| sealed.split_once(':').unwrap().0.to_owned()).collect()
 }
 
-async fn keyring(stack: &Stack) -> Keyring {
+pub(super) async fn keyring(stack: &Stack) -> Keyring {
     let (client, name) = secrets_manager(stack);
     let found = client.get_secret_value().secret_id(name).send().await.unwrap();
     Keyring::parse(found.secret_string().unwrap()).unwrap()
 }
 
-async fn put_keyring(stack: &Stack, document: &str) {
+pub(super) async fn put_keyring(stack: &Stack, document: &str) {
     let (client, name) = secrets_manager(stack);
     client.put_secret_value().secret_id(name).secret_string(document).send().await.unwrap();
 }
