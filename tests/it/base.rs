@@ -136,6 +136,22 @@ async fn a_broken_base_harms_no_reader_and_the_next_instance_of_compact_repairs_
     }
 }
 
+/// What was read once was trusted for as long as the instance stayed warm.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_instance_of_compact_looks_at_everything_again_after_a_quarter_of_an_hour() {
+    let stack = Stack::new().await;
+    add_listings(&stack, 0..9).await;
+    let warm = compaction::<PublicListing>(&stack.aws.endpoint_url, stack.clock.clone());
+    assert_eq!(warm.run().await.unwrap(), written(9, true));
+    assert_eq!(warm.run().await.unwrap(), Compacted::Idle { behind: 0 });
+    let part = stack.manifest::<PublicListing>().await.parts.remove(0);
+    base_bucket(&stack.aws.endpoint_url).put(&part.key, Bytes::from_static(b"lost")).await.unwrap();
+    for (minutes, done) in [(14, Compacted::Idle { behind: 0 }), (1, written(9, true))] {
+        stack.clock.advance(Duration::from_mins(minutes));
+        assert_eq!(warm.run().await.unwrap(), done);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_expired_log_entry_is_noticed_even_if_none_follows_it() {
     let stack = Stack::new().await;
@@ -307,7 +323,7 @@ async fn a_rebuild_that_is_cut_off_at_any_call_goes_on_from_there() {
         let cut_off = limited(&stack, &proxy.url, IN_ONE_RUN).run().await;
         assert_exact(&stack).await;
         // The lease runs out.
-        stack.clock.advance(Duration::from_mins(20));
+        stack.clock.advance(Duration::from_mins(2));
         stack.feed(&listings(30..40, round)).await;
         let begun = progress(&stack).await.filter(|rebuild| rebuild.began_at >= due_at);
         let outcome = run_with(&stack, IN_ONE_RUN).await;

@@ -16,13 +16,18 @@ use common::resources::BASE_BUCKET_VARIABLE;
 use common::store::StoreError;
 use local::environment::Variables;
 use market::{Change, Log, Manifest, Market, Write, Writer, entity_row};
-use replica::base::{Columns, Compacted, ListingColumns, Load, Thresholds};
+use replica::base::{Columns, Compacted, ListingColumns, Load, RebuildLimits, Thresholds};
 use replica::objects::Objects;
 use replica::{Replica, View};
 use serde_json::json;
-use tests::{AwsCall, Fault, Proxy, Stack, base_bucket, compaction, dynamodb, large_item, listing, sold_listing, uuid};
+use tests::{
+    AwsCall, Fault, Proxy, Simulation, Stack, base_bucket, compaction, dynamodb, large_item, listing, sold_listing,
+    uuid,
+};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
+use tokio::time::sleep;
+use uuid::Uuid;
 
 const WEEK: Duration = Duration::from_hours(7 * 24);
 
@@ -114,8 +119,8 @@ async fn a_start_without_a_base_that_was_refused_waits_while_a_base_is_being_mad
     let proxy = Proxy::start(&stack.aws.endpoint_url).await;
     let log = log::<PublicListing>(&proxy.url);
     let mut load = Load::new(log.clone(), base_bucket(&proxy.url), stack.clock.clone());
-    let (now, until) = (stack.now(), stack.now().plus_millis(60_000));
-    assert!(log.take_lease(now, until).await.unwrap());
+    let (run, now) = (Uuid::from_u128(1), stack.now());
+    assert!(log.take_lease(run, now, now.plus_millis(60_000)).await.unwrap());
 
     let mut calls = 0;
     proxy.plan(move |operation| {
@@ -128,7 +133,7 @@ async fn a_start_without_a_base_that_was_refused_waits_while_a_base_is_being_mad
     assert_unavailable(&load.step().await.map(drop), "a base is being made");
     assert_eq!(proxy.take_operations(), ["Query"], "where the base is");
 
-    log.end_lease(until, now).await.unwrap();
+    log.end_lease(run, now).await.unwrap();
     let records = load.step().await.unwrap().folded();
     assert_eq!(records.iter().map(Columns::len).sum::<usize>(), 6);
 }
@@ -282,16 +287,15 @@ async fn one_run_at_a_time_reads_the_entities_while_others_continue_the_base() {
     let stack = Stack::new().await;
     let endpoint = &stack.aws.endpoint_url;
     let (log, minute) = (log::<PublicListing>(endpoint), Duration::from_mins(1));
+    let run = Uuid::from_u128(1);
     let take = async || {
         let now = stack.clock.now();
-        let until = now.plus_millis(60_000);
-        assert!(log.take_lease(now, until).await.unwrap());
-        until
+        assert!(log.take_lease(run, now, now.plus_millis(60_000)).await.unwrap());
     };
-    let until = take().await;
+    take().await;
     add_listings(&stack, 0..3).await;
     assert_eq!(compact(&stack, endpoint).await, Compacted::Overtaken);
-    log.end_lease(until, stack.clock.now()).await.unwrap();
+    log.end_lease(run, stack.clock.now()).await.unwrap();
     let written = |records, from_entities| Compacted::Written { records, parts: 1, from_entities };
     assert_eq!(compact(&stack, endpoint).await, written(3, true));
 
@@ -301,6 +305,36 @@ async fn one_run_at_a_time_reads_the_entities_while_others_continue_the_base() {
     assert_eq!(compact(&stack, endpoint).await, written(4, false));
     stack.clock.advance(minute);
     assert_eq!(compact(&stack, endpoint).await, written(4, true), "the lease has run out");
+}
+
+/// It used to meet its own lease, and no run made a base for sixteen minutes.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_answer_to_the_lease_costs_nothing() {
+    let stack = Stack::new().await;
+    add_listings(&stack, 0..3).await;
+    let proxy = Proxy::start(&stack.aws.endpoint_url).await;
+    let mut is_first = true;
+    proxy.plan(move |operation| {
+        let is_lost = operation == "PutItem" && std::mem::take(&mut is_first);
+        if is_lost { Fault::LoseAnswer } else { Fault::None }
+    });
+    assert_eq!(compact(&stack, &proxy.url).await, Compacted::Written { records: 3, parts: 1, from_entities: true });
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_keeps_its_lease_for_as_long_as_it_reads_the_entities() {
+    let simulation = Simulation::new().await;
+    let items: Vec<_> = (0..200).map(|number| large_item(number, "x", 1)).collect();
+    simulation.feed(&items).await;
+    let limits = RebuildLimits { read_units_per_second: 1, ..RebuildLimits::at_once() };
+    let slow = simulation.compaction::<PublicItem>().with_limits(limits);
+    let other = async {
+        sleep(Duration::from_secs(150)).await;
+        simulation.compaction::<PublicItem>().run().await.unwrap()
+    };
+    let (outcome, other) = tokio::join!(slow.run(), other);
+    assert_eq!(other, Compacted::Overtaken);
+    assert_eq!(outcome.unwrap(), Compacted::Written { records: 200, parts: 1, from_entities: true });
 }
 
 fn client(endpoint: &str) -> replica::objects::Client {

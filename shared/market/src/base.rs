@@ -4,6 +4,7 @@
 //! Several runs share the work of making a base: each continues what the row says, and writes into it what it has done.
 //! That row has a partition of its own. Beside the manifest, every start would read it too.
 
+use aws_sdk_dynamodb::operation::put_item::builders::PutItemFluentBuilder;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use uuid::Uuid;
@@ -157,22 +158,28 @@ impl<R: Record> Log<R> {
         changed(put.send().await)
     }
 
-    /// Takes the lease until a time, if nobody has it. Returns whether nobody had.
-    pub async fn take_lease(&self, now: Timestamp, until: Timestamp) -> Result<bool, StoreError> {
-        self.put_lease(until, "attribute_not_exists(#until) OR #until <= :present", now).await
-    }
-
-    /// Ends the lease that was taken until a time, unless somebody else has taken it since.
-    pub async fn end_lease(&self, until: Timestamp, now: Timestamp) -> Result<(), StoreError> {
-        self.put_lease(now, "#until = :present", until).await.map(drop)
-    }
-
-    async fn put_lease(&self, until: Timestamp, condition: &str, present: Timestamp) -> Result<bool, StoreError> {
+    /// Takes the lease for a run until a time, or renews it. Returns whether nobody else has it. The call may be repeated
+    /// if its answer is lost.
+    pub async fn take_lease(&self, run: Uuid, now: Timestamp, until: Timestamp) -> Result<bool, StoreError> {
         let mut lease = table::lease::<R>();
         lease.insert(table::UNTIL.to_owned(), n(until.millis()));
+        lease.insert(table::RUN.to_owned(), s(run.to_string()));
+        let condition = "attribute_not_exists(#until) OR #until <= :now OR #run = :run";
+        let put = self.put_lease(lease, condition, run).expression_attribute_names("#until", table::UNTIL);
+        changed(put.expression_attribute_values(":now", n(now.millis())).send().await)
+    }
+
+    /// Ends the lease of a run, unless another run has taken it since.
+    pub async fn end_lease(&self, run: Uuid, now: Timestamp) -> Result<(), StoreError> {
+        let mut lease = table::lease::<R>();
+        lease.insert(table::UNTIL.to_owned(), n(now.millis()));
+        changed(self.put_lease(lease, "#run = :run", run).send().await).map(drop)
+    }
+
+    fn put_lease(&self, lease: Row, condition: &str, run: Uuid) -> PutItemFluentBuilder {
         let put = self.market.client.put_item().table_name(&self.market.table).set_item(Some(lease));
-        let put = put.condition_expression(condition).expression_attribute_names("#until", table::UNTIL);
-        changed(put.expression_attribute_values(":present", n(present.millis())).send().await)
+        let put = put.condition_expression(condition).expression_attribute_names("#run", table::RUN);
+        put.expression_attribute_values(":run", s(run.to_string()))
     }
 }
 

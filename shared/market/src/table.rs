@@ -15,6 +15,8 @@ pub(super) const ASKS: &str = "asks";
 pub(super) const OBSERVED_AT: &str = "observed_at";
 pub(super) const GENERATION: &str = "generation";
 pub(super) const UNTIL: &str = "until";
+/// The run that has a lease.
+pub(super) const RUN: &str = "run";
 
 pub(super) const HEAD_FORMAT: Format = Format::first("stream head");
 pub(super) const MANIFEST_FORMAT: Format = Format::first("base manifest");

@@ -21,7 +21,7 @@ use super::columns::Columnar;
 use super::part::{self, Delta};
 use super::snapshot::LogTail;
 use crate::objects::Objects;
-use common::clock::Clock;
+use common::clock::{Clock, Moment};
 use common::resources::REBUILD_READ_UNITS;
 use common::store::StoreError;
 use common::timestamp::{DAY_MILLIS, Timestamp};
@@ -35,6 +35,8 @@ const TWO_WEEKS_MILLIS: i64 = 14 * DAY_MILLIS;
 const STAY_CHANGES: u64 = 3_000;
 /// ... and until this time has passed: the next run begins a minute after this one.
 const STAY_MILLIS: i64 = 50_000;
+/// How long an instance trusts the pieces that it has read.
+const SOUND_FOR: Duration = Duration::from_mins(15);
 /// How often the manifest is put again because another run has added a delta at the same moment.
 const MAX_PUTS: usize = 5;
 
@@ -45,8 +47,8 @@ pub struct Compaction<R> {
     clock: Arc<dyn Clock>,
     limits: RebuildLimits,
     thresholds: Thresholds,
-    /// The pieces that this instance has read without an error. `None` until it has looked.
-    sound: Mutex<Option<HashSet<Hash>>>,
+    /// The pieces that this instance has read without an error, and when it has read all of them last. `None` until it has.
+    sound: Mutex<Option<(Moment, HashSet<Hash>)>>,
 }
 
 /// Bounds of a rebuild.
@@ -220,10 +222,12 @@ impl<R: Columnar> Compaction<R> {
         self.clock.now().millis() - then.millis()
     }
 
-    /// Reads the pieces that this instance does not know yet, one at a time, and the log behind them, which is short.
+    /// Reads the pieces that this instance does not know yet or any more, one at a time, and the log behind them, which is short.
     async fn verify(&self, base: &Manifest, head: LogPosition) -> Result<(), StoreError> {
         let known = self.sound.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let is_known = |hash: &Hash| known.as_ref().is_some_and(|known| known.contains(hash));
+        let known = known.filter(|(since, _)| since.is_within(SOUND_FOR, &*self.clock));
+        let since = known.as_ref().map_or_else(|| Moment::now(&*self.clock), |(since, _)| *since);
+        let is_known = |hash: &Hash| known.as_ref().is_some_and(|(_, known)| known.contains(hash));
         for part in base.parts.iter().filter(|part| !is_known(&part.hash)) {
             self.part(part).await?;
         }
@@ -234,7 +238,7 @@ impl<R: Columnar> Compaction<R> {
             return Err(StoreError::corrupt("the log behind the base has a gap"));
         }
         let sound: HashSet<Hash> = base.objects().map(|object| object.hash).collect();
-        *self.sound.lock().unwrap_or_else(PoisonError::into_inner) = Some(sound);
+        *self.sound.lock().unwrap_or_else(PoisonError::into_inner) = Some((since, sound));
         Ok(())
     }
 }

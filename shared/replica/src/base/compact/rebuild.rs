@@ -7,9 +7,11 @@
 //!    exact there, because the log has the last word about each entity that has changed since it was read.
 //! 4. The manifest is put.
 
+use std::pin::pin;
 use std::time::Duration;
 
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
+use uuid::Uuid;
 
 use super::deltas::LastWords;
 use super::sorting::{Overlay, PartWriter, RunObjects, SortBuffer};
@@ -20,8 +22,10 @@ use common::store::StoreError;
 use common::timestamp::{DAY_MILLIS, Timestamp};
 use market::{ENTITY_PARTITIONS, EntityCursor, LogPosition, Manifest, Rebuild, Standing, StoredRebuild};
 
-/// How long a run has the lease if it dies. It is longer than the function's time-out.
-const LEASE_MILLIS: i64 = 16 * 60 * 1_000;
+/// How long a run has the lease if it dies.
+const LEASE_MILLIS: i64 = 2 * 60 * 1_000;
+/// How often a run renews its lease.
+const RENEW_EVERY: Duration = Duration::from_secs(30);
 /// A rebuild that has taken longer than this begins anew, because the log since then has become long.
 const MAX_AGE_MILLIS: i64 = DAY_MILLIS;
 
@@ -51,16 +55,27 @@ impl Pacer {
 impl<R: Columnar> Compaction<R> {
     /// Goes on making a base from the entities, unless another run is doing so.
     pub(super) async fn rebuild(&self, seen: &Standing) -> Result<Compacted, StoreError> {
-        let now = self.clock.now();
-        let until = now.plus_millis(LEASE_MILLIS);
-        if !self.log.take_lease(now, until).await? {
+        let run = run_id(self.clock.now())?;
+        if !self.take_lease(run).await? {
             return Ok(Compacted::Overtaken);
         }
-        let outcome = self.rebuild_alone(seen).await;
-        if let Err(error) = self.log.end_lease(until, self.clock.now()).await {
+        let mut rebuilding = pin!(self.rebuild_alone(seen));
+        let outcome = loop {
+            match timeout(RENEW_EVERY, &mut rebuilding).await {
+                Ok(outcome) => break outcome,
+                // A run that has lost its lease does no harm: it cannot write down what it does beside another one.
+                Err(_) => drop(self.take_lease(run).await),
+            }
+        };
+        if let Err(error) = self.log.end_lease(run, self.clock.now()).await {
             tracing::warn!(stream = R::STREAM, %error, "the lease could not be ended and runs out by itself");
         }
         outcome
+    }
+
+    async fn take_lease(&self, run: Uuid) -> Result<bool, StoreError> {
+        let now = self.clock.now();
+        self.log.take_lease(run, now, now.plus_millis(LEASE_MILLIS)).await
     }
 
     /// Begins the stream anew at `seq`, with a base of the entities as they are now, whoever has the lease. Readers go on
