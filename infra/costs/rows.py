@@ -119,7 +119,7 @@ def requests(figures: Figures) -> list[Row]:
     for name, fewest, most, reads, more in [
         ("`items`, `prices`, `marketplaces`, `balance`", 1, 1, "a read unit", []),
         ("`items` with ten prices", 11, 11, "11 read units", []),
-        ("a token of `items` with the prices of 25 variants", 26, 26, "26 read units", []),
+        ("`items` with the prices of 25 variants", 26, 26, "26 read units", []),
         ("pages of `orders`", 2, 15, "2 to 15 read units", []),
         ("`catalog`, `listings`", 0, 1, "a read unit at times", [Part("memory", memory)]),
     ]:

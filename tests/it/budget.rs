@@ -290,39 +290,21 @@ async fn the_last_seven_days_are_kept_and_the_row_stays_below_one_kilobyte() {
     assert_eq!(usage(&stack, &key).await, [used("2026-12-30", Scope::CatalogRead, 1)]);
 }
 
-const PRICES: &str = "?include=prices";
-
 #[tokio::test(flavor = "multi_thread")]
-async fn the_prices_of_many_variants_take_a_token_for_every_25() {
+async fn prices_are_included_with_at_most_25_variants() {
     let stack = Stack::new().await;
-    stack.feed(&[item_with_variants("one", 25), item_with_variants("three", 51)]).await;
+    stack.feed(&[item_with_variants("few", 25), item_with_variants("many", 26)]).await;
     let (running, proxy) = stack.instance_behind_proxy().await;
     let key = stack.full_key().await;
     let get = async |id: &str, include: &str| {
         let reply = running.client.get(&key, &format!("/v1/public/items/{id}{include}")).await;
-        (reply.status, reply.rate().1, AwsCall::count(&proxy.take_calls(), "Query"))
+        let queries = AwsCall::count(&proxy.take_calls(), "Query");
+        ((reply.status, reply.rate().1, queries), reply.json()["error"]["fields"].clone())
     };
     proxy.take_calls();
     // The first request reads the marketplaces, too.
-    assert_eq!(get("one", PRICES).await, (200, LIMIT - 1, 26));
-    assert_eq!(get("three", "").await, (200, LIMIT - 2, 0));
-    assert_eq!(get("three", PRICES).await, (200, LIMIT - 5, 51));
-    // An answer that was lost takes none twice.
-    let mut lost = 0;
-    proxy.plan(move |operation| {
-        lost += u32::from(operation == "UpdateItem");
-        if lost == 2 && operation == "UpdateItem" { Fault::LoseAnswer } else { Fault::None }
-    });
-    assert_eq!(get("three", PRICES).await, (200, LIMIT - 8, 51));
-    proxy.set_fault(Fault::None);
-
-    // With too few left, the request takes its first token and reads no prices.
-    set_limit(&stack, &key, 10).await;
-    assert_eq!(get("three", PRICES).await, (429, 1, 0));
-    assert_eq!(get("three", "").await, (200, 0, 0));
-    // A limit below what the answer takes pays for one in a minute.
-    set_limit(&stack, &key, 2).await;
-    running.wait(60);
-    assert_eq!(get("three", PRICES).await, (200, 0, 52));
-    assert_eq!(get("three", "").await, (429, 0, 0));
+    assert_eq!(get("few", "?include=prices").await.0, (200, LIMIT - 1, 26));
+    assert_eq!(get("many", "").await.0, (200, LIMIT - 2, 0));
+    let refused = json!([{"field": "include", "code": "too_many", "params": {"max": 25, "found": 26}}]);
+    assert_eq!(get("many", "?include=prices").await, ((400, LIMIT - 3, 0), refused));
 }

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use api::auth::{Gate, KeyText, Refusal};
@@ -51,10 +51,11 @@ struct Model {
     admitted: HashMap<(usize, i64), u32>,
     asked: HashMap<(usize, i64), u32>,
     largest_limit: HashMap<(usize, i64), u32>,
-    /// Minutes in which answers were lost, the store throttled a request for good, the limit changed or the key was
-    /// revoked. In these the limit is only an upper bound; in all others the count must be exact.
+    /// How many answers were lost. Each may have cost a token, if another request came in between, or a request.
+    lost: HashMap<(usize, i64), u32>,
+    /// Minutes in which the store throttled a request for good, the limit changed or the key was revoked. In these the
+    /// limit is only an upper bound.
     disturbed: HashSet<(usize, i64)>,
-    losing: bool,
     revoked: bool,
 }
 
@@ -62,6 +63,8 @@ struct World {
     stack: Stack,
     is_limited: bool,
     proxy: Proxy,
+    /// How many answers were lost so far.
+    lost: Arc<AtomicU32>,
     gates: Vec<(Gate, Arc<ManualClock>)>,
     text: String,
     key_id: common::ids::KeyId,
@@ -86,13 +89,15 @@ impl World {
         if let Some(limits) = limits {
             stack.aws.limits().set(limits);
         }
-        Self { stack, is_limited: limits.is_some(), proxy, gates: gates.into(), text, key_id: record.key_id }
+        let (is_limited, lost, gates) = (limits.is_some(), Arc::default(), gates.into());
+        Self { stack, is_limited, proxy, lost, gates, text, key_id: record.key_id }
     }
 
     async fn ask(&self, instance: usize, scope: usize, requests: usize, limit: u32, model: &mut Model) {
         let (gate, clock) = &self.gates[instance];
         let hash = KeyText::parse(&self.text).unwrap().hash();
         let minute = (scope, clock.now().minute());
+        let lost_before = self.lost.load(Ordering::Relaxed);
         let verdicts = (0..requests).map(|_| gate.admit(&hash, Budget::Scope(SCOPES[scope])));
         let verdicts = futures_util::future::join_all(verdicts).await;
         let largest = model.largest_limit.entry(minute).or_default();
@@ -125,11 +130,15 @@ impl World {
         assert!(*admitted <= *largest, "{admitted} admitted of {largest} in {minute:?}");
         let asked = model.asked.entry(minute).or_default();
         *asked += u32::try_from(requests).unwrap();
-        if model.losing || model.revoked {
+        let lost = model.lost.entry(minute).or_default();
+        *lost += self.lost.load(Ordering::Relaxed) - lost_before;
+        if model.revoked {
             model.disturbed.insert(minute);
         }
         if !model.disturbed.contains(&minute) {
-            assert_eq!(*admitted, limit.min(*asked), "of {asked} in {minute:?}");
+            let most = limit.min(*asked);
+            let is_exact = (most.saturating_sub(*lost)..=most).contains(admitted);
+            assert!(is_exact, "{admitted} of {asked} in {minute:?}, and {lost} answers lost");
         }
     }
 }
@@ -146,11 +155,12 @@ async fn play(offsets: [i64; 3], steps: Vec<Step>, limits: Option<Limits>) -> us
                 world.gates.iter().for_each(|(_, clock)| clock.advance(by));
             }
             Step::Lose { one_in } => {
-                model.losing = one_in > 0;
-                let mut calls = 0;
+                let (mut calls, lost) = (0, Arc::clone(&world.lost));
                 world.proxy.plan(move |_| {
                     calls += 1;
-                    if one_in > 0 && calls % (one_in + 1) == 0 { Fault::LoseAnswer } else { Fault::None }
+                    let is_lost = one_in > 0 && calls % (one_in + 1) == 0;
+                    lost.fetch_add(u32::from(is_lost), Ordering::Relaxed);
+                    if is_lost { Fault::LoseAnswer } else { Fault::None }
                 });
             }
             Step::Limit { limit: new } => {

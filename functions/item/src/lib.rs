@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use api::error::ApiError;
+use api::error::{ApiError, FieldCode, FieldError};
 use api::routes::Route;
 use api::{Anyone, Api, Endpoint, Input, Params, params, routes};
 use common::aws::{Missing, Patience};
@@ -14,8 +14,9 @@ use common::runtime::Service;
 use market::{Market, PriceReader};
 
 const INCLUDE: &str = "include";
-/// For how many variants a token pays the prices. Each variant is a read of its own.
-const PRICED_BY_A_TOKEN: usize = 25;
+/// With how many variants an item may have its prices included. Each variant is a read of its own, so this bounds what a
+/// token costs.
+pub const MAX_PRICED: usize = 25;
 
 pub struct Item {
     market: Market,
@@ -51,30 +52,22 @@ impl Endpoint for Item {
         };
         let mut item = found.ok_or(ApiError::ItemNotFound(id))?;
         if include == Some(ItemInclude::Prices) {
-            for variant in &mut item.variants {
-                variant.prices = Some(IncludedPrices(None));
+            if item.variants.len() > MAX_PRICED {
+                return Err(ApiError::Invalid(vec![too_many(item.variants.len())]));
+            }
+            // Only the item says which variants it has, so they are read after it.
+            let ids = item.variants.iter().map(|variant| variant.variant_id).collect();
+            for (variant, prices) in item.variants.iter_mut().zip(self.prices.prices_of_all(ids).await?) {
+                variant.prices = Some(IncludedPrices(prices));
             }
         }
         Ok(item)
     }
+}
 
-    fn surcharge(item: &PublicItemDetail) -> u32 {
-        let priced = item.variants.iter().filter(|variant| variant.prices.is_some()).count();
-        u32::try_from(priced.div_ceil(PRICED_BY_A_TOKEN).saturating_sub(1)).unwrap_or(u32::MAX)
-    }
-
-    /// Reads the prices that are wanted. Only the item says which variants it has, so they are read after it.
-    async fn complete(&self, mut item: PublicItemDetail) -> Result<PublicItemDetail, ApiError> {
-        let wanted = item.variants.iter().filter(|variant| variant.prices.is_some());
-        let ids: Vec<_> = wanted.map(|variant| variant.variant_id).collect();
-        if ids.is_empty() {
-            return Ok(item);
-        }
-        for (variant, prices) in item.variants.iter_mut().zip(self.prices.prices_of_all(ids).await?) {
-            variant.prices = Some(IncludedPrices(prices));
-        }
-        Ok(item)
-    }
+/// Refuses to include the prices of so many variants.
+pub fn too_many(variants: usize) -> FieldError {
+    FieldError::new(INCLUDE, FieldCode::TooMany, [("max", MAX_PRICED.into()), ("found", variants.into())])
 }
 
 pub fn api(service: &Service<'_>) -> Result<Api<Item>, Missing> {

@@ -189,6 +189,8 @@ closed_enum! {
         Duplicate = "duplicate",
         /// The minimum is above its maximum.
         Inverted = "inverted",
+        /// The record has more than can be included.
+        TooMany = "too_many",
     }
 }
 

@@ -49,16 +49,6 @@ pub trait Endpoint: Send + Sync + 'static {
         input: Self::Input,
     ) -> impl Future<Output = Result<Self::Output, ApiError>> + Send;
 
-    /// Returns how many tokens the answer takes beside the first. They are taken before it is completed.
-    fn surcharge(_: &Self::Output) -> u32 {
-        0
-    }
-
-    /// Completes the answer by what is read only once all its tokens are taken.
-    fn complete(&self, output: Self::Output) -> impl Future<Output = Result<Self::Output, ApiError>> + Send {
-        async { Ok(output) }
-    }
-
     /// Returns what the headers of an answer say about the state that it was made from.
     fn state(_: &Self::Output) -> State {
         State::Untold
@@ -235,7 +225,7 @@ impl<E: Endpoint> Api<E> {
         };
         let too_late =
             |_: Elapsed| Refused::without_budget(StoreError::Unavailable(late("key write")).into(), self.clock.now());
-        let mut grant = verdict.map_err(too_late)??;
+        let grant = verdict.map_err(too_late)??;
         let input = match input {
             Ok(input) => input,
             Err(problems) => return Ok((grant, Err(ApiError::Invalid(problems)))),
@@ -262,18 +252,7 @@ impl<E: Endpoint> Api<E> {
         if outcome.as_ref().is_ok_and(|(_, as_of)| !as_of.is_within(MAX_STALENESS, &*self.clock)) {
             outcome = self.read(caller, input, deadline).await;
         }
-        let output = match outcome {
-            Ok((output, _)) => output,
-            Err(error) => return Ok((grant, Err(error))),
-        };
-        // A key's own limit may be lower than what the answer takes. Then it takes all of it.
-        let more = E::surcharge(&output).min(grant.rate.limit.saturating_sub(1));
-        if more > 0 {
-            let taken = timeout_at(deadline, self.gate.take_more(key, Self::BUDGET, grant.rate.limit, more)).await;
-            grant = taken.map_err(too_late)??;
-        }
-        let completed = timeout_at(deadline, self.endpoint.complete(output)).await;
-        Ok((grant, completed.unwrap_or_else(|_| Err(ApiError::Unavailable(late("read"))))))
+        Ok((grant, outcome.map(|(output, _)| output)))
     }
 
     /// Reads the answer. Also returns as of when it is: what was acknowledged before is in it.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use futures_util::{StreamExt, TryStreamExt, stream};
+use futures_util::future::try_join_all;
 use rust_decimal::Decimal;
 
 use super::quotes::MarketplaceCache;
@@ -19,9 +19,6 @@ use common::timestamp::{DAY_MILLIS, Timestamp};
 const FRESH_MILLIS: i64 = DAY_MILLIS;
 /// With fewer asks than this, no price is recommended.
 const ENOUGH_TO_RECOMMEND: usize = 3;
-/// How many variants' quotes are read at the same time. Each such read needs a connection of its own. An item has at
-/// most 500 variants, by the limits of the feed.
-const CONCURRENCY: usize = 32;
 
 /// The figures of a variant, and since when they hold.
 #[derive(Clone, Debug, PartialEq)]
@@ -117,10 +114,9 @@ impl PriceReader {
         Ok(figures(variant, quotes.log_unreadable(), &marketplaces, self.clock.now()))
     }
 
-    /// Returns the prices of several variants, in their order. This takes one round trip for each 32 variants.
+    /// Returns the prices of a few variants, in their order. All are read at the same time, each by a connection of its own.
     pub async fn prices_of_all(&self, variants: Vec<VariantId>) -> Result<Vec<Option<VariantPrices>>, StoreError> {
-        let reads = stream::iter(variants.clone()).map(|variant| self.market.quotes(variant));
-        let reads = reads.buffered(CONCURRENCY).try_collect::<Vec<_>>();
+        let reads = try_join_all(variants.iter().map(|variant| self.market.quotes(*variant)));
         let (quotes, marketplaces) = tokio::try_join!(reads, self.marketplaces.get())?;
         let now = self.clock.now();
         let of_each = variants.into_iter().zip(quotes);

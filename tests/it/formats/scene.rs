@@ -94,7 +94,8 @@ impl Scene {
                 let mut row = self.fixed(&row);
                 if row.get("last4").is_some() {
                     row["last4"] = json!({"S": key().last4()});
-                    row["lr"] = super::dynamo::binary(&[0; 16]);
+                    let requests = row.as_object_mut().unwrap().iter_mut().filter(|(name, _)| name.starts_with("lr"));
+                    requests.for_each(|(_, request)| *request = super::dynamo::binary(&[0; 16]));
                 }
                 rows.push((kind_of(table, &row), row));
             }

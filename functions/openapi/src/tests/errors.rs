@@ -84,6 +84,10 @@ fn every_bad_parameter_fits_its_schema_and_fills_its_message() {
         assert_eq!(check(&document, entry, &Value::Object(problem.params.clone())), message, "{query}");
         seen.insert(problem.code.as_str());
     }
+    let too_many = item::too_many(40);
+    let message = check(&document, &document["x-field-errors"]["too_many"], &Value::Object(too_many.params));
+    assert_eq!(message, "It includes at most 25, and there are 40. Ask for each of them alone.");
+    seen.insert(too_many.code.as_str());
     assert_eq!(codes(&document, "x-field-errors"), seen);
     assert_eq!(seen, FieldCode::ALL.map(FieldCode::as_str).into());
 }

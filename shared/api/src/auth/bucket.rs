@@ -106,23 +106,22 @@ const STALE_AFTER_MINUTES: i64 = 3;
 /// Once a write leaves this many stale counters behind, of whatever budget, one extra call removes them.
 const MIN_STALE_COUNTERS: usize = 16;
 
-/// One request's attempt to take a token. If an answer is lost, repeating the attempt takes no second token.
+/// One request's attempt to take a token. If an answer is lost, repeating the attempt takes no second token, unless another
+/// request has taken one from the same budget of the key in between: the row keeps only the last request of each budget.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TokenRequest {
     pub(super) budget: Budget,
     pub(super) now: Timestamp,
     /// Random. The row keeps it, so that a repeated attempt is recognised.
     pub(super) request: [u8; 16],
-    /// How many tokens it takes: one, or further ones for a request that has taken its first.
-    pub(super) tokens: u32,
 }
 
 impl TokenRequest {
-    pub(super) fn new(budget: Budget, now: Timestamp, tokens: u32) -> Result<Self, Refused> {
+    pub(super) fn new(budget: Budget, now: Timestamp) -> Result<Self, Refused> {
         let mut request = [0; 16];
         getrandom::fill(&mut request)
             .map_err(|error| Refused::without_budget(StoreError::Defect(error.to_string()).into(), now))?;
-        Ok(Self { budget, now, request, tokens })
+        Ok(Self { budget, now, request })
     }
 
     /// Completes the update that takes a token if key, scope and bucket allow it.
@@ -164,11 +163,11 @@ impl TokenRequest {
             ("#expires", EXPIRES_AT),
             ("#override", LIMIT_OVERRIDE),
             ("#tier", TIER),
-            ("#request", LAST_REQUEST),
             ("#last_used", LAST_USED_AT),
         ] {
             update = update.expression_attribute_names(name, attribute);
         }
+        update = update.expression_attribute_names("#request", last_request(self.budget));
         if let Some(scope) = scope {
             condition.push_str(" AND contains(#scopes, :scope)");
             set.push_str(", #day = if_not_exists(#day, :zero) + :one");
@@ -181,28 +180,6 @@ impl TokenRequest {
         update
             .update_expression(format!("{set} REMOVE {}", swept.join(", ")))
             .condition_expression(condition)
-            .return_values(ReturnValue::AllNew)
-            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
-    }
-
-    /// Completes the update that takes further tokens for a request of a key with this limit. The write of its first
-    /// token has removed the counters of past minutes.
-    pub(super) fn take_more(&self, update: UpdateItemFluentBuilder, limit: u32) -> UpdateItemFluentBuilder {
-        let minute = self.now.minute();
-        let condition = "#status = :active AND attribute_not_exists(#ahead) AND #request <> :request \
-             AND (attribute_not_exists(#used) OR #used <= :most)";
-        update
-            .update_expression("SET #used = if_not_exists(#used, :zero) + :tokens, #request = :request")
-            .condition_expression(condition)
-            .expression_attribute_names("#used", counter(self.budget, minute))
-            .expression_attribute_names("#ahead", counter(self.budget, minute + 2))
-            .expression_attribute_names("#status", STATUS)
-            .expression_attribute_names("#request", LAST_REQUEST)
-            .expression_attribute_values(":zero", n(0))
-            .expression_attribute_values(":tokens", n(self.tokens))
-            .expression_attribute_values(":most", n(limit.saturating_sub(self.tokens)))
-            .expression_attribute_values(":request", b(self.request))
-            .expression_attribute_values(":active", s(KeyStatus::Active.as_str()))
             .return_values(ReturnValue::AllNew)
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
     }
@@ -231,12 +208,12 @@ impl TokenRequest {
             return Err(Refused { reason: Refusal::ScopeMissing(scope), rate, key_id: Some(key.key_id) });
         }
         let read = Attributes(row);
-        if read.bytes(LAST_REQUEST) == Some(&self.request) {
+        if read.bytes(&last_request(self.budget)) == Some(&self.request) {
             return Ok(Grant { key, rate, stale: Vec::new() });
         }
         let reason = if read.number::<u32>(&counter(self.budget, self.now.minute() + 2)).is_some() {
             StoreError::Unavailable("this host's clock is more than a minute behind".to_owned()).into()
-        } else if rate.remaining < self.tokens {
+        } else if rate.remaining == 0 {
             Refusal::BudgetSpent { budget: self.budget, limit: key.limit, retry_after: rate.reset }
         } else {
             StoreError::Unavailable("the key write was refused for no visible reason".to_owned()).into()
@@ -297,11 +274,19 @@ fn placeholders(tier: Tier) -> (String, String) {
 
 /// Returns the name of the attribute that counts a budget's requests in one minute.
 fn counter(budget: Budget, minute: i64) -> String {
-    let letter = match budget {
+    format!("u{}{minute}", letter(budget))
+}
+
+/// Returns the name of the attribute with the last request that took a token from a budget.
+fn last_request(budget: Budget) -> String {
+    format!("{LAST_REQUEST}{}", letter(budget))
+}
+
+fn letter(budget: Budget) -> char {
+    match budget {
         Budget::Scope(scope) => usage::letter(scope),
         Budget::Me => 'm',
-    };
-    format!("u{letter}{minute}")
+    }
 }
 
 fn minute_of(attribute: &str) -> Option<i64> {
@@ -330,8 +315,7 @@ mod tests {
         const MAX_EXPRESSION_BYTES: usize = 4_096;
         let client = Client::from_conf(Config::builder().behavior_version(BehaviorVersion::latest()).build());
         for budget in Scope::ALL.map(Budget::Scope).into_iter().chain([Budget::Me]) {
-            let attempt =
-                TokenRequest { budget, now: Timestamp::from_millis(1_795_176_000_000), request: [0; 16], tokens: 1 };
+            let attempt = TokenRequest { budget, now: Timestamp::from_millis(1_795_176_000_000), request: [0; 16] };
             let update = attempt.take(client.update_item());
             for expression in [update.get_update_expression(), update.get_condition_expression()] {
                 let bytes = expression.as_ref().unwrap().len();

@@ -74,15 +74,7 @@ impl Gate {
         if !self.memory.may_write(key_use) && !self.is_there(key).await.map_err(failed)? {
             return Err(Refused::without_budget(Refusal::KeyInvalid, now));
         }
-        let attempt = TokenRequest::new(*budget, now, 1)?;
-        self.attempt(&attempt, || attempt.take(self.update(key))).await
-    }
-
-    /// Takes further tokens for a request that was admitted, from the budget of a key with this limit. If there are too
-    /// few, none is taken.
-    pub async fn take_more(&self, key: &KeyHash, budget: Budget, limit: u32, tokens: u32) -> Result<Grant, Refused> {
-        let attempt = TokenRequest::new(budget, self.clock.now(), tokens)?;
-        self.attempt(&attempt, || attempt.take_more(self.update(key), limit)).await
+        self.attempt(&TokenRequest::new(*budget, now)?, key).await
     }
 
     /// Removes stale counters. If the call fails, a later one removes them.
@@ -104,13 +96,9 @@ impl Gate {
     }
 
     /// Sends the write of an attempt, again if the key is being changed at the same moment.
-    async fn attempt(
-        &self,
-        attempt: &TokenRequest,
-        write: impl Fn() -> UpdateItemFluentBuilder,
-    ) -> Result<Grant, Refused> {
+    async fn attempt(&self, attempt: &TokenRequest, key: &KeyHash) -> Result<Grant, Refused> {
         let outcome = retry_conflicts(CONFLICT_ATTEMPTS, || async {
-            match write().send().await {
+            match attempt.take(self.update(key)).send().await {
                 Ok(taken) => {
                     let row = taken.attributes().ok_or_else(|| StoreError::corrupt("no attributes returned"))?;
                     Ok(Ok(attempt.granted(row)?))

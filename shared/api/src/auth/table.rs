@@ -23,6 +23,7 @@ pub(super) const SCOPES: &str = "scopes";
 pub const LIMIT_OVERRIDE: &str = "limit_override";
 pub const TIER: &str = "tier";
 pub const NAME: &str = "name";
+/// Followed by the letter of a budget.
 pub(super) const LAST_REQUEST: &str = "lr";
 pub(super) const LAST_USED_AT: &str = "last_used_at";
 pub const HASH: &str = "hash";
