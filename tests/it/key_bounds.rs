@@ -15,7 +15,7 @@ use futures_util::future::join_all;
 use local::environment::Variables;
 use serde_json::json;
 use tests::webhooks_cli::{OWNER, text};
-use tests::{Stack, audited_marketctl, marketctl, set_key_text, set_text, uuid};
+use tests::{Stack, audited_marketctl, dynamodb, marketctl, set_key_text, set_text, uuid};
 
 use crate::account::Settings;
 use crate::repair::rows;
@@ -65,6 +65,19 @@ async fn a_user_has_no_more_live_keys_than_the_bound() {
     assert!(is_full(&keys.create(new_key()).await.unwrap_err()));
     stack.clock.advance(Duration::from_mins(1));
     made(&keys).await;
+    assert!(is_full(&keys.create(new_key()).await.unwrap_err()));
+}
+
+/// DynamoDB may show one row of a transaction before another.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_newest_key_counts_before_its_rows_are_visible() {
+    let stack = Stack::new().await;
+    let keys = owner(&stack, 2);
+    made(&keys).await;
+    let newest = made(&keys).await;
+    let text = |text: String| AttributeValue::S(text);
+    let delete = dynamodb(&stack).delete_item().table_name(TABLE).key("pk", text(format!("user#{}", newest.user_id)));
+    delete.key("sk", text(newest.key_id.to_string())).send().await.unwrap();
     assert!(is_full(&keys.create(new_key()).await.unwrap_err()));
 }
 

@@ -3,13 +3,14 @@
 //!
 //! The user's list of keys is what is counted. A row of the user's orders those who add to it: its turn is read before
 //! the list, and the transaction that makes a key requires that it is still the same. So two that list at the same
-//! time cannot both take the last place.
+//! time cannot both take the last place. The row also names the newest key: the other rows of the transaction that made
+//! it may not be visible yet, and then it counts although the list does not have it.
 
-use api::auth::table::{self, DAY, MADE, PK, TURN};
+use api::auth::table::{self, DAY, MADE, NEWEST, PK, TURN};
 use aws_sdk_dynamodb::types::{TransactWriteItem, Update};
-use common::ids::UserId;
+use common::ids::{KeyId, UserId};
 use common::resources::TTL;
-use common::store::{Attributes, Row, StoreError, n};
+use common::store::{Attributes, Row, StoreError, n, s};
 use common::timestamp::{DAY_MILLIS, Timestamp};
 
 /// How long the rows of a key stay after it was revoked or replaced, or has expired: two days longer than
@@ -59,6 +60,8 @@ pub(super) struct Turn {
     pub(super) day: i64,
     /// How many keys were made on that day.
     pub(super) made: u32,
+    /// The last key.
+    pub(super) newest: Option<KeyId>,
 }
 
 impl Turn {
@@ -68,15 +71,16 @@ impl Turn {
             number: read.required_number(TURN)?,
             day: read.required_number(DAY)?,
             made: read.required_number(MADE)?,
+            newest: read.parsed(NEWEST).ok(),
         })
     }
 
-    /// Returns the turn of whoever makes the next key. What an operator makes does not count.
-    pub(super) fn next(self, now: Timestamp, counts: bool) -> Self {
+    /// Returns the turn of whoever makes the next key, which gets this id. What an operator makes does not count.
+    pub(super) fn next(self, key_id: KeyId, now: Timestamp, counts: bool) -> Self {
         let day = now.millis().div_euclid(DAY_MILLIS);
         // A host whose clock is ahead may have begun the next day already.
         let (day, made) = if day > self.day { (day, 0) } else { (self.day, self.made) };
-        Self { number: self.number + 1, day, made: made + u32::from(counts) }
+        Self { number: self.number + 1, day, made: made + u32::from(counts), newest: Some(key_id) }
     }
 
     /// Returns the write that takes this turn after the one that was seen.
@@ -90,13 +94,14 @@ impl Turn {
         let mut update = Update::builder()
             .table_name(table)
             .set_key(Some(table::turn_row(user)))
-            .update_expression("SET #turn = :turn, #day = :day, #made = :made, #ttl = :ttl")
+            .update_expression("SET #turn = :turn, #day = :day, #made = :made, #newest = :newest, #ttl = :ttl")
             .expression_attribute_values(":turn", n(self.number))
             .expression_attribute_values(":day", n(self.day))
             .expression_attribute_values(":made", n(self.made))
+            .expression_attribute_values(":newest", s(self.newest.map(|id| id.to_string()).unwrap_or_default()))
             // It counts a day, so it is of no use the day after the next.
             .expression_attribute_values(":ttl", n(now.plus_millis(2 * DAY_MILLIS).seconds()));
-        for (name, attribute) in [("#turn", TURN), ("#day", DAY), ("#made", MADE), ("#ttl", TTL)] {
+        for (name, attribute) in [("#turn", TURN), ("#day", DAY), ("#made", MADE), ("#newest", NEWEST), ("#ttl", TTL)] {
             update = update.expression_attribute_names(name, attribute);
         }
         update = match seen {

@@ -182,9 +182,9 @@ impl KeyAdmin {
             return Err(self.replaced(key_id, successor).await?);
         }
         let reason = if overlap.is_zero() { Reason::Replacement } else { Reason::Overlap };
-        let place = self.place(old.user_id, reason).await?;
         let old_expires_at = end(&old, now, overlap);
         let (text, record) = self.fresh(like(&old))?;
+        let place = self.place(&record, reason).await?;
         let hash = text.hash();
         let mut writes = self.puts(&hash, &record, Some(&old_hash))?;
         writes.push(self.replacement(&old_hash, &old, old_expires_at, (&hash, record.key_id))?);

@@ -124,8 +124,8 @@ impl KeyAdmin {
     pub async fn create(&self, new: NewKey) -> Result<(KeyText, KeyRecord), AdminError> {
         self.check(&new)?;
         for attempt in 0..CONFLICT_ATTEMPTS {
-            let place = self.place(new.user_id, Reason::New).await?;
             let (text, record) = self.fresh(new.clone())?;
+            let place = self.place(&record, Reason::New).await?;
             let mut writes = self.puts(&text.hash(), &record, None)?;
             writes.push(place);
             match self.make(&writes, &text.hash()).await? {
@@ -288,12 +288,12 @@ impl KeyAdmin {
         .await
     }
 
-    /// Returns the write that takes a place for one more key of the user. It fails if anybody else takes one first.
-    async fn place(&self, user: UserId, reason: Reason) -> Result<TransactWriteItem, AdminError> {
-        let now = self.clock.now();
+    /// Returns the write that takes a place for this key of its user. It fails if anybody else takes one first.
+    async fn place(&self, key: &KeyRecord, reason: Reason) -> Result<TransactWriteItem, AdminError> {
+        let (user, now) = (key.user_id, self.clock.now());
         let row = get_row(&self.client, &self.table, table::turn_row(user)).await?;
         let seen = row.as_ref().map(Turn::from_row).transpose()?;
-        let next = seen.unwrap_or_default().next(now, self.bounds.a_day < u32::MAX);
+        let next = seen.unwrap_or_default().next(key.key_id, now, self.bounds.a_day < u32::MAX);
         if next.made > self.bounds.a_day {
             let tomorrow = (next.day + 1) * DAY_MILLIS - now.millis();
             let seconds = u32::try_from(tomorrow.div_euclid(1_000) + 1).unwrap_or(u32::MAX);
@@ -304,17 +304,24 @@ impl KeyAdmin {
             Reason::Overlap => self.bounds.live_while_replacing,
             Reason::Replacement => u32::MAX,
         };
-        if most < u32::MAX && self.live_keys(user, now).await? >= most as usize {
+        let newest = seen.and_then(|turn| turn.newest);
+        if most < u32::MAX && self.live_keys(user, newest, now).await? >= most as usize {
             return Err(AdminError::TooMany { most });
         }
         Ok(next.write(&self.table, user, seen, now)?)
     }
 
-    /// Returns how many keys of a user are accepted. One that cannot be read may be.
-    async fn live_keys(&self, user: UserId, now: Timestamp) -> Result<usize, AdminError> {
+    /// Returns how many keys of a user are accepted. One that cannot be read may be, and so may the newest one if its rows
+    /// are not visible yet.
+    async fn live_keys(&self, user: UserId, newest: Option<KeyId>, now: Timestamp) -> Result<usize, AdminError> {
         let keys = self.list(user).await?;
+        let is_listed = |id: KeyId| {
+            let is_unreadable = keys.unreadable.iter().any(|key| key.row.contains(&id.to_string()));
+            is_unreadable || keys.readable.iter().any(|key| key.key_id == id)
+        };
+        let is_hidden = newest.is_some_and(|id| !is_listed(id));
         let is_live = |key: &&KeyRecord| key.is_live(now);
-        Ok(keys.readable.iter().filter(is_live).count() + keys.unreadable.len())
+        Ok(keys.readable.iter().filter(is_live).count() + keys.unreadable.len() + usize::from(is_hidden))
     }
 
     fn check(&self, new: &NewKey) -> Result<(), AdminError> {

@@ -42,11 +42,12 @@ pub const USER_ID: &str = "user_id";
 const CREATED_AT: &str = "created_at";
 const LAST4: &str = "last4";
 
-/// Of the row that orders those who make keys for a user: how many have, the day of the last, and how many there were on
-/// that day.
+/// Of the row that orders those who make keys for a user: how many have, the day of the last, how many there were on that
+/// day, and the id of the last key.
 pub const TURN: &str = "turn";
 pub const DAY: &str = "day";
 pub const MADE: &str = "made";
+pub const NEWEST: &str = "newest";
 
 const KEY_PARTITION: &str = "key#";
 const ID_PARTITION: &str = "id#";
