@@ -6,9 +6,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use accounts::OrderPages;
+use aws_sdk_dynamodb::types::AttributeValue;
+use common::aws::Patience;
 use common::ids::UserId;
 use common::paging::Paging;
 use feed::Stores;
+use futures_util::future::join_all;
 use local::aws::limits::{Latency, Limits};
 use serde_json::{Value, json};
 use tests::{Administrator, Adversaries, HttpReply, Simulation, Stack, histories, order, uuid};
@@ -141,6 +144,63 @@ async fn pages_of_a_busy_month_belong_to_one_state_though_queries_see_half_of_an
     Box::pin(fill_a_busy_month(&simulation, None)).await;
 }
 
+/// What is inserted at the same time is in an order that only the rows tell. So the pages are looked at in the end.
+#[tokio::test(start_paused = true)]
+async fn pages_belong_to_one_state_though_several_writers_insert_at_once() {
+    for seed in 0..histories(HISTORIES) {
+        let simulation = Simulation::new().await;
+        simulation.aws.limits().set(Limits { seed: seed.into(), ..slow() });
+        let user = uuid(1_000).into();
+        let (orders, accounts) = (busy_month(user), simulation.admin.stores().accounts);
+        let left = AtomicUsize::new(WRITERS);
+        let write = async |orders: &[Value]| {
+            for batch in orders.chunks(4) {
+                while simulation.try_to_feed(simulation.admin.stores(), batch).await.iter().any(Result::is_err) {}
+            }
+            left.fetch_sub(1, Ordering::SeqCst);
+        };
+        let read = async |pages: OrderPages| {
+            let mut seen = Vec::new();
+            while left.load(Ordering::SeqCst) > 0 {
+                let size = [100, 7, 30][seen.len() % 3];
+                if let Ok(page) = pages.page(user, Paging { page: 1, page_size: size }).await {
+                    let ids: Vec<String> = page.items.iter().map(|order| order.id.to_string()).collect();
+                    seen.push((usize::try_from(page.total).unwrap(), usize::try_from(size).unwrap(), ids));
+                }
+                sleep(Duration::from_millis(7)).await;
+            }
+            seen
+        };
+        let writes = join_all(orders.chunks(orders.len().div_ceil(WRITERS)).map(write));
+        let pages = || OrderPages::new(accounts.clone());
+        let (_, one, other) = tokio::join!(writes, read(pages()), read(pages()));
+        let history = in_order(&simulation, user, orders).await;
+        assert!(one.len() + other.len() > 20, "few pages were answered with the seed {seed}");
+        for (total, size, ids) in one.into_iter().chain(other) {
+            assert_eq!(ids, expected(&history, total, 1, size), "{total} orders, with the seed {seed}");
+        }
+    }
+}
+
+/// Returns these orders in the order in which they were inserted.
+async fn in_order(simulation: &Simulation, user: UserId, orders: Vec<Value>) -> Vec<Value> {
+    let query =
+        simulation.aws.environment().unwrap().dynamodb(Patience::Bulk).query().table_name("marketplace-accounts");
+    let query = query.key_condition_expression("pk = :pk").consistent_read(true);
+    let query = query.expression_attribute_values(":pk", AttributeValue::S(format!("orders#{user}")));
+    let rows: Vec<_> = query.into_paginator().items().send().collect::<Result<_, _>>().await.unwrap();
+    let ordinal = |order: &Value| {
+        let id = order["id"].as_str().unwrap();
+        let row = rows.iter().find(|row| row["sk"].as_s().unwrap().ends_with(id)).unwrap();
+        row["ordinal"].as_n().unwrap().parse::<u64>().unwrap()
+    };
+    let mut orders = orders;
+    orders.sort_by_cached_key(ordinal);
+    orders
+}
+
+/// How many insert at the same time.
+const WRITERS: usize = 4;
 /// How many histories of a busy month are played.
 const HISTORIES: u32 = 8;
 

@@ -4,6 +4,9 @@
 //! not all rows need be from the same side. `GetItem` is isolated from transactions: it sees all of one as soon as it
 //! is applied. A Query that follows may still see rows as they were before, until the transaction is acknowledged. A
 //! row that a transaction deletes is gone at once. Eventually consistent queries and scans may lag a while longer.
+//!
+//! The change of each row shows at a time of its own, and from then on another transaction may take that row. So several
+//! transactions that follow each other in one row may all be half visible elsewhere.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,7 +18,7 @@ use tokio::time::Instant;
 use super::tables::{Answer, KeyNames, Tables};
 use super::writes::RowKey;
 
-/// Transactions hold their rows from their arrival until their answer leaves.
+/// Transactions hold each of their rows from their arrival until its change shows, or at last until their answer leaves.
 #[derive(Default)]
 pub(super) struct Flights(Mutex<State>);
 
@@ -32,6 +35,12 @@ struct Flight {
     transaction: u64,
     token: Option<String>,
     disguise: Option<Disguise>,
+}
+
+impl Flight {
+    fn is_held(&self, now: Instant) -> bool {
+        self.disguise.as_ref().is_none_or(|disguise| now < disguise.until)
+    }
 }
 
 /// What reads see of a row that a transaction changes, until its change shows: the row as it was, if it was there.
@@ -55,8 +64,9 @@ impl Flights {
     /// Gives these rows to a transaction, unless another one holds one of them. A token names a transaction that may be
     /// sent several times.
     pub(super) fn take_off(&self, rows: &[RowKey], token: Option<&str>) -> Result<Transaction, Met> {
-        let mut state = self.state();
-        let holders: Vec<Option<&Flight>> = rows.iter().map(|row| state.rows.get(row)).collect();
+        let (mut state, now) = (self.state(), Instant::now());
+        let holder = |row| state.rows.get(row).filter(|flight| flight.is_held(now));
+        let holders: Vec<Option<&Flight>> = rows.iter().map(holder).collect();
         if token.is_some() && holders.iter().flatten().any(|holder| holder.token.as_deref() == token) {
             return Err(Met::Itself);
         }
@@ -96,7 +106,7 @@ impl Flights {
 
     /// Returns whether a transaction holds a row.
     pub(super) fn is_held(&self, row: &RowKey) -> bool {
-        self.state().rows.contains_key(row)
+        self.state().rows.get(row).is_some_and(|flight| flight.is_held(Instant::now()))
     }
 
     /// Changes the answer to a call to what it sees of the transactions that are under way. Reads of an index show what
