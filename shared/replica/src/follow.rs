@@ -22,6 +22,7 @@ use common::metrics::ReplicaGauge;
 use common::store::StoreError;
 use market::{Batch, Change, GapWatch, Log, LogPosition, Record, contiguous};
 
+use super::beside;
 use super::progress::Progress;
 
 /// How long the init phase, which Lambda ends after ten seconds, waits for the load. A load that takes longer goes on
@@ -208,7 +209,7 @@ impl<V: View> Inner<V> {
         };
         drop(load);
         let progress = Progress::new(snapshot.end(), snapshot.as_of);
-        let state = ReplicaState { view: V::build(snapshot.folded()), progress };
+        let state = ReplicaState { view: beside(move || V::build(snapshot.folded())).await?, progress };
         *self.state.write().unwrap_or_else(PoisonError::into_inner) = Some(state);
         Ok(())
     }

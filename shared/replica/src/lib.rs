@@ -9,6 +9,13 @@ mod progress;
 mod sequence;
 mod spans;
 
+use common::store::StoreError;
+
+/// Does long work on a thread beside the runtime, which goes on to answer requests meanwhile.
+async fn beside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, StoreError> {
+    tokio::task::spawn_blocking(work).await.map_err(|_| StoreError::Defect("long work panicked".to_owned()))
+}
+
 pub use catalog::{Catalog, CatalogQuery};
 pub use follow::{Replica, View};
 pub use listings::{ListingQuery, Listings};

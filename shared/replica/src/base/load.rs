@@ -13,18 +13,23 @@ use futures_util::{StreamExt, stream};
 use super::columns::{Columnar, Columns};
 use super::part::{self, Delta};
 use super::snapshot::{LogTail, Snapshot};
+use crate::beside;
 use crate::objects::Objects;
 use common::clock::{Clock, Moment};
 use common::store::StoreError;
 use market::{ENTITY_PARTITIONS, Hash, Log, LogPosition, Manifest, ObjectRef, Standing, Tail};
+use tokio::sync::Semaphore;
 
 /// How many pieces are read at the same time.
 const CONCURRENT_READS: usize = 16;
+/// How many of them are unpacked at the same time, on threads beside the runtime. An instance has two vCPUs at most, or so
+/// little memory that it has one.
+const CONCURRENT_UNPACKS: usize = 2;
 
 /// A load that is under way.
 ///
 /// It keeps the columns of what it has read. A listing takes 49 bytes of columns, and an item its texts and 20 more.
-/// What is on the way takes at most 130 MB: 16 parts of 4 MB, packed, and one of 32 MB that is being unpacked into
+/// What is on the way takes at most 200 MB: 16 parts of 4 MB, packed, and two of 32 MB that are being unpacked into
 /// columns.
 pub struct Load<R: Columnar> {
     log: Log<R>,
@@ -117,6 +122,7 @@ impl<R: Columnar> Load<R> {
 struct Pieces<R: Columnar> {
     parts: HashMap<Hash, R::Columns>,
     deltas: HashMap<Hash, Delta<R>>,
+    unpacking: Arc<Semaphore>,
 }
 
 /// A piece that was read.
@@ -129,7 +135,7 @@ type Unpack<R> = fn(&[u8]) -> Result<Unpacked<R>, StoreError>;
 
 impl<R: Columnar> Default for Pieces<R> {
     fn default() -> Self {
-        Self { parts: HashMap::new(), deltas: HashMap::new() }
+        Self { parts: HashMap::new(), deltas: HashMap::new(), unpacking: Arc::new(Semaphore::new(CONCURRENT_UNPACKS)) }
     }
 }
 
@@ -144,7 +150,9 @@ impl<R: Columnar> Pieces<R> {
         let deltas = base.deltas.iter().map(|delta| &delta.object);
         let deltas = deltas.filter(|delta| !self.deltas.contains_key(&delta.hash));
         let deltas = deltas.map(|delta| (delta, unpack_delta::<R> as Unpack<R>));
-        let reads: Vec<_> = parts.chain(deltas).map(|(object, unpack)| read_piece(object, unpack, objects)).collect();
+        let unpacking = Arc::clone(&self.unpacking);
+        let read = |(object, unpack)| read_piece(object, unpack, objects, &unpacking);
+        let reads: Vec<_> = parts.chain(deltas).map(read).collect();
         let mut reads = stream::iter(reads).buffer_unordered(CONCURRENT_READS);
         let mut outcome = Ok(());
         while let Some(read) = reads.next().await {
@@ -162,7 +170,7 @@ impl<R: Columnar> Pieces<R> {
     /// Takes out the parts and the deltas of a base, in its order. Of two equal deltas only the newer is taken, since it
     /// has the last word about all that they name.
     fn take(&mut self, base: &Manifest) -> (Vec<R::Columns>, Vec<Delta<R>>) {
-        let Self { mut parts, mut deltas } = std::mem::take(self);
+        let Self { mut parts, mut deltas, .. } = std::mem::take(self);
         let records = base.parts.iter().filter_map(|part| parts.remove(&part.hash)).collect();
         let newest_first = base.deltas.iter().rev().filter_map(|delta| deltas.remove(&delta.object.hash));
         let mut deltas: Vec<_> = newest_first.collect();
@@ -175,9 +183,15 @@ async fn read_piece<R: Columnar>(
     object: &ObjectRef,
     unpack: Unpack<R>,
     objects: &Objects,
+    unpacking: &Semaphore,
 ) -> Result<(Hash, Unpacked<R>), StoreError> {
-    let packed = part::read(object, objects).await?;
-    Ok((object.hash, unpack(&packed)?))
+    let (packed, object) = (part::get(object, objects).await?, object.clone());
+    let _turn = unpacking.acquire().await.map_err(|error| StoreError::Defect(error.to_string()))?;
+    beside(move || {
+        part::verify(&object, &packed)?;
+        Ok((object.hash, unpack(&packed)?))
+    })
+    .await?
 }
 
 fn unpack_part<R: Columnar>(packed: &[u8]) -> Result<Unpacked<R>, StoreError> {

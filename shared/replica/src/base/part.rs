@@ -88,13 +88,21 @@ pub fn hash(packed: &[u8]) -> Hash {
 
 /// Reads an object that the manifest names, and compares it with its hash.
 pub(super) async fn read(object: &ObjectRef, objects: &Objects) -> Result<Bytes, StoreError> {
-    let ObjectRef { key, hash } = object;
-    let packed = objects.get(key).await?.ok_or_else(|| StoreError::corrupt(format!("{key} is missing")))?;
-    if self::hash(&packed) == *hash {
-        Ok(packed)
-    } else {
-        Err(StoreError::corrupt(format!("{key} is not what was written")))
-    }
+    let packed = get(object, objects).await?;
+    verify(object, &packed)?;
+    Ok(packed)
+}
+
+/// Reads an object that the manifest names.
+pub(super) async fn get(object: &ObjectRef, objects: &Objects) -> Result<Bytes, StoreError> {
+    let key = &object.key;
+    objects.get(key).await?.ok_or_else(|| StoreError::corrupt(format!("{key} is missing")))
+}
+
+/// Compares what was read with the hash that the manifest has of it.
+pub(super) fn verify(object: &ObjectRef, packed: &[u8]) -> Result<(), StoreError> {
+    let is_whole = hash(packed) == object.hash;
+    is_whole.then_some(()).ok_or_else(|| StoreError::corrupt(format!("{} is not what was written", object.key)))
 }
 
 /// Unpacks the columns of a part.
