@@ -26,6 +26,7 @@ use tests::{
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
+use tokio::sync::Notify;
 use tokio::time::sleep;
 use uuid::Uuid;
 
@@ -196,6 +197,43 @@ async fn a_replica_that_is_loaded_again_never_has_two_views() {
     stack.clock.advance(Duration::from_secs(3));
     assert_eq!(replica.read(Counted::records).await.unwrap(), 3, "the gap made it load again");
     assert_eq!(VIEWS[1].load(Ordering::SeqCst), 1);
+}
+
+/// A view whose building ends only once the runtime has done something else.
+struct Waiting;
+
+/// What a building waits for.
+static BUILDING: [Notify; 2] = [Notify::const_new(), Notify::const_new()];
+
+impl View for Waiting {
+    type Record = PublicListing;
+
+    fn build(_: Vec<ListingColumns>) -> Self {
+        BUILDING[0].notify_one();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(tokio::time::timeout(Duration::from_secs(20), BUILDING[1].notified())).unwrap();
+        Self
+    }
+
+    fn apply(&mut self, _: Vec<Change<PublicListing>>) {}
+
+    fn records(&self) -> usize {
+        0
+    }
+}
+
+/// The runtime of a function has one thread.
+#[tokio::test]
+async fn the_runtime_goes_on_while_a_view_is_built() {
+    let stack = Stack::new().await;
+    let endpoint = &stack.aws.endpoint_url;
+    let replica = Replica::<Waiting>::new(log(endpoint), base_bucket(endpoint), stack.clock.clone());
+    let elsewhere = async {
+        BUILDING[0].notified().await;
+        BUILDING[1].notify_one();
+    };
+    let (read, ()) = tokio::join!(replica.read(Waiting::records), elsewhere);
+    assert_eq!(read.unwrap(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
