@@ -11,9 +11,8 @@ use api::auth::{KeyStatus, Usage};
 use aws_sdk_dynamodb::types::AttributeValue;
 use common::scope::{Scope, Tier};
 use futures_util::future::join_all;
-use tests::{
-    AwsCall, Fault, RunningInstance, Stack, item_with_variants, set_key_attribute, set_limit, stored_key_row, uuid,
-};
+use serde_json::json;
+use tests::{AwsCall, Fault, RunningInstance, Stack, item_with_variants, set_key_attribute, stored_key_row, uuid};
 
 const PATH: &str = "/v1/public/marketplaces";
 /// The budget of the keys that these tests use, in requests per minute.
