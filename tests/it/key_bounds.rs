@@ -5,7 +5,7 @@ use std::time::Duration;
 use account::CommandName;
 use admin::keys::{AdminError, KeyAdmin, KeyBounds, MAX_OVERLAP, NewKey};
 use api::auth::KeyRecord;
-use api::auth::table::SUCCESSOR_ID;
+use api::auth::table::{NEWEST, SUCCESSOR_ID};
 use aws_sdk_dynamodb::types::AttributeValue;
 use common::resources::{TTL, Table};
 use common::scope::{Scope, Tier};
@@ -144,7 +144,7 @@ async fn the_rows_of_an_ended_key_are_removed_after_all_restores_that_may_need_t
     {
         let id = key.key_id.to_string();
         let is_own = |(name, value): (&String, &AttributeValue)| {
-            name != SUCCESSOR_ID && value.as_s().is_ok_and(|text| text.ends_with(&id))
+            ![SUCCESSOR_ID, NEWEST].contains(&name.as_str()) && value.as_s().is_ok_and(|text| text.ends_with(&id))
         };
         let of_key = |row: &&Row| row.iter().any(is_own);
         let table = rows(&stack, TABLE).await;

@@ -147,9 +147,12 @@ async fn pages_of_a_busy_month_belong_to_one_state_though_queries_see_half_of_an
 /// What is inserted at the same time is in an order that only the rows tell. So the pages are looked at in the end.
 #[tokio::test(start_paused = true)]
 async fn pages_belong_to_one_state_though_several_writers_insert_at_once() {
-    for seed in 0..histories(HISTORIES) {
+    // Some transactions take so long that others follow them in the summary before they show.
+    let transaction_latency = Latency { median: Duration::from_millis(15), p99: Duration::from_millis(900) };
+    // With a summary that lists eight inserts, 21 shows a page that lacks an order.
+    for seed in 20..20 + histories(HISTORIES / 2) {
         let simulation = Simulation::new().await;
-        simulation.aws.limits().set(Limits { seed: seed.into(), ..slow() });
+        simulation.aws.limits().set(Limits { seed: seed.into(), transaction_latency, ..slow() });
         let user = uuid(1_000).into();
         let (orders, accounts) = (busy_month(user), simulation.admin.stores().accounts);
         let left = AtomicUsize::new(WRITERS);

@@ -24,8 +24,8 @@ use common::transaction;
 
 /// The most orders that are read together. A batch read has at most 100 keys, and one of them is the summary's.
 const ORDERS_PER_READ: usize = 64;
-/// The most new orders in a transaction. A reader may see a part of a transaction. It notices by the eight latest
-/// inserts that the summary lists, so these must be more than one transaction's.
+/// The most new orders in a transaction. A reader may see a part of a transaction, and notices by the latest inserts that the
+/// summary lists.
 pub(super) const INSERTS_PER_TRANSACTION: usize = 4;
 /// The most newer versions of known orders in a transaction. Together they stay below DynamoDB's 4 MB.
 const UPDATES_PER_TRANSACTION: usize = 16;

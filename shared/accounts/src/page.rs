@@ -25,8 +25,7 @@ use std::time::Duration;
 use lru::LruCache;
 
 use super::marks::Marks;
-use super::orders::INSERTS_PER_TRANSACTION;
-use super::summary::{Start, Summary};
+use super::summary::{MAX_HIDDEN_INSERTS, Start, Summary};
 use super::{Accounts, table};
 use common::backoff::equal_jitter;
 use common::ids::UserId;
@@ -205,10 +204,9 @@ impl ReadOrders {
 
     /// Returns whether every insert that a read from the newest order on may have missed is among the summary's recent
     /// ones. The latest insert that was made before the read is `known`, or has the highest ordinal of the first page.
-    /// The read may have missed any of its transaction, even the first, but none before that.
     fn covers(&self, summary: &Summary, known: u64) -> bool {
         let seen = self.seen_first.unwrap_or(0).max(known);
-        let complete = seen.saturating_sub(INSERTS_PER_TRANSACTION as u64);
+        let complete = seen.saturating_sub(MAX_HIDDEN_INSERTS);
         summary.total.saturating_sub(complete) <= summary.recent.len() as u64
     }
 
@@ -349,10 +347,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::orders::INSERTS_PER_TRANSACTION;
 
     const MONTH: &str = "2026-11";
-    /// More orders than a summary lists by position.
-    const MAX_OTHERS: u64 = 10;
+    /// Numbers of orders, the last one higher than a summary lists by position.
+    const OTHERS: [u64; 9] = [0, 1, 3, 4, 5, 8, 9, 20, 30];
 
     /// A read beside a transaction that inserts several orders.
     #[derive(Debug)]
@@ -371,7 +370,7 @@ mod tests {
     impl HalfSeen {
         /// Returns every such read of few orders.
         fn all() -> impl Iterator<Item = Self> {
-            let counts = (0..=MAX_OTHERS).flat_map(|before| (0..=MAX_OTHERS).map(move |later| (before, later)));
+            let counts = OTHERS.into_iter().flat_map(|before| OTHERS.map(move |later| (before, later)));
             counts.flat_map(|(before, later)| {
                 (1..=INSERTS_PER_TRANSACTION as u64).flat_map(move |inserts| {
                     (0..1_u32 << inserts).flat_map(move |seen| {
@@ -414,10 +413,10 @@ mod tests {
     #[test]
     fn a_second_page_does_not_tell_what_the_first_one_missed() {
         let mut summary = Summary::default();
-        (1..=30).for_each(|ordinal| summary.insert(MONTH.to_owned(), position(ordinal)));
+        (1..=60).for_each(|ordinal| summary.insert(MONTH.to_owned(), position(ordinal)));
         let mut read = ReadOrders::default();
         read.push_page(rows((6..=10).rev()), false);
-        read.push_page(rows([30, 5, 4, 3, 2, 1].into_iter()), true);
+        read.push_page(rows([60, 5, 4, 3, 2, 1].into_iter()), true);
         assert!(!summary.recent.contains(&position(11)), "the summary lists all that the first page missed");
         assert!(!read.covers(&summary, 10));
     }
