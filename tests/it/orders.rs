@@ -173,7 +173,7 @@ async fn pages_stay_exact_when_the_marks_lack_orders() {
     let orders = busy_month(user, 150);
     let pages = || OrderPages::new(marking.accounts.clone());
     let warm = pages();
-    // A summary names the latest eight inserts, so marks that lack no more than these can catch up.
+    // A summary names the latest 24 inserts, so marks that lack no more than these can catch up.
     let mut inserted = 0;
     for (stores, until) in [
         (&without_marks, 30),

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use accounts::MAX_RECENT_INSERTS;
 use aws_sdk_dynamodb::types::AttributeValue;
 use common::aws::{Environment, Patience};
 use common::clock::Clock;
@@ -77,7 +78,8 @@ pub async fn assert_orders_are_dense(stack: &Stack) {
         orders.sort();
         let ordinals: Vec<u64> = orders.iter().map(|(ordinal, _)| *ordinal).collect();
         assert_eq!(ordinals, (1..=orders.len() as u64).collect::<Vec<_>>(), "orders of {user}");
-        let recent: Vec<_> = orders[orders.len().saturating_sub(8)..].iter().map(|(_, place)| place).collect();
+        let recent: Vec<_> =
+            orders[orders.len().saturating_sub(MAX_RECENT_INSERTS)..].iter().map(|(_, place)| place).collect();
         (user, (json!(orders.len().to_string()), json!(recent)))
     });
     assert_eq!(counted.collect::<BTreeMap<_, _>>(), summaries);

@@ -22,6 +22,7 @@ use common::store::{Attributes, StoreError, get_row, n, put_newer, reset_version
 pub use orders::OrderOutcome;
 pub use page::OrderPages;
 pub use repair::{OrderAuthority, OrderFindings, OrdersPage};
+pub use summary::MAX_RECENT_INSERTS;
 
 /// A month with fewer orders than this has no marks, and its blocks may hold this many.
 const MIN_BLOCK_ORDERS: u64 = 128;

@@ -12,7 +12,7 @@ use common::store::{Attributes, Row, StoreError, get_row, n, s};
 use common::timestamp::Timestamp;
 
 /// How many of the latest inserts a summary lists by position.
-const MAX_RECENT_INSERTS: usize = 24;
+pub const MAX_RECENT_INSERTS: usize = 24;
 /// How many inserts before one that a read shows the same read may miss: those of a few transactions that several writers
 /// have sent at the same time, each of which shows row by row.
 pub(super) const MAX_HIDDEN_INSERTS: u64 = 16;
