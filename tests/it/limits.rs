@@ -216,20 +216,34 @@ async fn a_throttled_transaction_names_the_item_and_writes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn writes_are_refused_while_a_transaction_holds_their_row() {
-    let (simulation, client) = limited(slow_transactions(0)).await;
-    let writing = begin(&client, &["a", "b"], "1").await;
-    let refused = put(&client, "a", "1", 5).await.unwrap_err();
-    assert!(matches!(refused, PutItemError::TransactionConflictException(_)), "{refused:?}");
-    put(&client, "a", "2", 5).await.unwrap();
-    let later = tokio::join!(write(&client, puts(&["c", "b"], "1")), write(&client, puts(&["a", "b"], "3")));
-    assert_eq!(later, (Err(vec!["None".to_owned(), "TransactionConflict".to_owned()]), Ok(())));
-    assert_eq!(get(&client, "c", "1").await.unwrap().item, None);
-    writing.await.unwrap().unwrap();
-
-    put(&client, "a", "1", 5).await.unwrap();
-    write(&client, puts(&["c", "b"], "1")).await.unwrap();
-    assert_eq!(simulation.aws.limits().take_report().refused_for(Reason::Conflict), 2);
+async fn writes_are_refused_until_the_change_of_their_row_shows() {
+    let mut seen = BTreeSet::new();
+    for seed in 0..8 {
+        let (simulation, client) = limited(slow_transactions(seed)).await;
+        let writing = begin(&client, &["a", "b"], "1").await;
+        let [shown, _] = scan(&client, true).await;
+        for pk in ["a", "b"] {
+            let refused = put(&client, pk, "1", 5).await.err();
+            let is_conflict = matches!(refused, Some(PutItemError::TransactionConflictException(_)));
+            assert_eq!(is_conflict, !shown.contains(pk), "{refused:?}");
+            put(&client, pk, "2", 5).await.unwrap();
+        }
+        let conflicts = 2 - shown.len();
+        let other = write(&client, puts(&["c", "b"], "1")).await;
+        if shown.contains("b") {
+            other.unwrap();
+        } else {
+            assert_eq!(other, Err(vec!["None".to_owned(), "TransactionConflict".to_owned()]));
+            assert_eq!(get(&client, "c", "1").await.unwrap().item, None);
+        }
+        writing.await.unwrap().unwrap();
+        put(&client, "a", "1", 5).await.unwrap();
+        write(&client, puts(&["c", "b"], "1")).await.unwrap();
+        let refused = simulation.aws.limits().take_report().refused_for(Reason::Conflict);
+        assert_eq!(refused, conflicts + usize::from(!shown.contains("b")));
+        seen.insert(shown.into_iter().collect::<Vec<_>>());
+    }
+    assert!(seen.len() > 2, "{seen:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -239,7 +239,8 @@ impl<E: Endpoint> Api<E> {
                 Some(read) => read,
                 None => ahead.await,
             };
-            read.unwrap_or_else(|| Err(ApiError::Internal("nothing was read ahead".to_owned())))
+            let nothing = || (Err(ApiError::Internal("nothing was read ahead".to_owned())), Moment::now(&*self.clock));
+            read.unwrap_or_else(nothing)
         };
         let clean_up = async {
             if !grant.stale.is_empty() {
@@ -247,26 +248,25 @@ impl<E: Endpoint> Api<E> {
                 let _ = timeout(CLEAN_UP_TIMEOUT, self.gate.clean_up(key, &grant.stale)).await;
             }
         };
-        let (mut outcome, ()) = tokio::join!(read, clean_up);
+        let ((mut outcome, as_of), ()) = tokio::join!(read, clean_up);
         // What was read ahead may have become old while the key write took its time.
-        if outcome.as_ref().is_ok_and(|(_, as_of)| !as_of.is_within(MAX_STALENESS, &*self.clock)) {
-            outcome = self.read(caller, input, deadline).await;
+        if !as_of.is_within(MAX_STALENESS, &*self.clock) {
+            (outcome, _) = self.read(caller, input, deadline).await;
         }
-        Ok((grant, outcome.map(|(output, _)| output)))
+        Ok((grant, outcome))
     }
 
-    /// Reads the answer. Also returns as of when it is: what was acknowledged before is in it.
+    /// Reads the answer. Also returns as of when it is.
     async fn read(
         &self,
         caller: E::Caller,
         input: E::Input,
         deadline: Instant,
-    ) -> Result<(E::Output, Moment), ApiError> {
-        let began = Moment::now(&*self.clock);
+    ) -> (Result<E::Output, ApiError>, Moment) {
         let read = timeout_at(deadline, self.endpoint.read(caller, input)).await;
-        let output = read.unwrap_or_else(|_| Err(ApiError::Unavailable(late("read"))))?;
-        let as_of = E::state(&output).as_of().unwrap_or(began);
-        Ok((output, as_of))
+        let outcome = read.unwrap_or_else(|_| Err(ApiError::Unavailable(late("read"))));
+        let as_of = outcome.as_ref().ok().and_then(|output| E::state(output).as_of());
+        (outcome, as_of.unwrap_or_else(|| Moment::now(&*self.clock)))
     }
 }
 

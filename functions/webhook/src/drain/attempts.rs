@@ -73,7 +73,7 @@ impl Webhook {
         // Before the claim: without a signature there is no attempt. What is not kept any more needs none.
         let secrets = self.secrets(endpoint).await;
         if let Err(error) = &secrets
-            && !waiting.is_over(now)
+            && self.store.delivery(waiting.id).await?.is_none_or(|delivery| delivery.kept_until() >= now)
         {
             return Err(error.clone());
         }

@@ -3,8 +3,8 @@
 //!
 //! The user's list of keys is what is counted. A row of the user's orders those who add to it: its turn is read before
 //! the list, and the transaction that makes a key requires that it is still the same. So two that list at the same
-//! time cannot both take the last place. The row also names the newest key: the other rows of the transaction that made
-//! it may not be visible yet, and then it counts although the list does not have it.
+//! time cannot both take the last place. The row also names the newest key, because the list may not show yet what the
+//! transaction that made it has added: until it does, no other key is made.
 
 use api::auth::table::{self, DAY, MADE, NEWEST, PK, TURN};
 use aws_sdk_dynamodb::types::{TransactWriteItem, Update};

@@ -184,7 +184,7 @@ impl KeyAdmin {
         let reason = if overlap.is_zero() { Reason::Replacement } else { Reason::Overlap };
         let old_expires_at = end(&old, now, overlap);
         let (text, record) = self.fresh(like(&old))?;
-        let place = self.place(&record, reason).await?;
+        let Some(place) = self.place(&record, reason).await? else { return Ok(None) };
         let hash = text.hash();
         let mut writes = self.puts(&hash, &record, Some(&old_hash))?;
         writes.push(self.replacement(&old_hash, &old, old_expires_at, (&hash, record.key_id))?);

@@ -125,7 +125,10 @@ impl KeyAdmin {
         self.check(&new)?;
         for attempt in 0..CONFLICT_ATTEMPTS {
             let (text, record) = self.fresh(new.clone())?;
-            let place = self.place(&record, Reason::New).await?;
+            let Some(place) = self.place(&record, Reason::New).await? else {
+                tokio::time::sleep(backoff::pause(attempt)).await;
+                continue;
+            };
             let mut writes = self.puts(&text.hash(), &record, None)?;
             writes.push(place);
             match self.make(&writes, &text.hash()).await? {
@@ -288,8 +291,9 @@ impl KeyAdmin {
         .await
     }
 
-    /// Returns the write that takes a place for this key of its user. It fails if anybody else takes one first.
-    async fn place(&self, key: &KeyRecord, reason: Reason) -> Result<TransactWriteItem, AdminError> {
+    /// Returns the write that takes a place for this key of its user. It fails if anybody else takes one first. Returns `None`
+    /// as long as the list does not show the key that was made last.
+    async fn place(&self, key: &KeyRecord, reason: Reason) -> Result<Option<TransactWriteItem>, AdminError> {
         let (user, now) = (key.user_id, self.clock.now());
         let row = get_row(&self.client, &self.table, table::turn_row(user)).await?;
         let seen = row.as_ref().map(Turn::from_row).transpose()?;
@@ -304,24 +308,22 @@ impl KeyAdmin {
             Reason::Overlap => self.bounds.live_while_replacing,
             Reason::Replacement => u32::MAX,
         };
-        let newest = seen.and_then(|turn| turn.newest);
-        if most < u32::MAX && self.live_keys(user, newest, now).await? >= most as usize {
-            return Err(AdminError::TooMany { most });
+        if most < u32::MAX {
+            let keys = self.list(user).await?;
+            // One that cannot be read may be accepted.
+            let live = keys.readable.iter().filter(|key| key.is_live(now)).count() + keys.unreadable.len();
+            if live >= most as usize {
+                return Err(AdminError::TooMany { most });
+            }
+            let newest = seen.and_then(|turn| turn.newest);
+            if let Some(newest) = newest.filter(|newest| keys.readable.iter().all(|key| key.key_id != *newest))
+                && get_row(&self.client, &self.table, table::user_row(user, newest)).await?.is_some()
+                && keys.unreadable.is_empty()
+            {
+                return Ok(None);
+            }
         }
-        Ok(next.write(&self.table, user, seen, now)?)
-    }
-
-    /// Returns how many keys of a user are accepted. One that cannot be read may be, and so may the newest one if its rows
-    /// are not visible yet.
-    async fn live_keys(&self, user: UserId, newest: Option<KeyId>, now: Timestamp) -> Result<usize, AdminError> {
-        let keys = self.list(user).await?;
-        let is_listed = |id: KeyId| {
-            let is_unreadable = keys.unreadable.iter().any(|key| key.row.contains(&id.to_string()));
-            is_unreadable || keys.readable.iter().any(|key| key.key_id == id)
-        };
-        let is_hidden = newest.is_some_and(|id| !is_listed(id));
-        let is_live = |key: &&KeyRecord| key.is_live(now);
-        Ok(keys.readable.iter().filter(is_live).count() + keys.unreadable.len() + usize::from(is_hidden))
+        Ok(Some(next.write(&self.table, user, seen, now)?))
     }
 
     fn check(&self, new: &NewKey) -> Result<(), AdminError> {

@@ -22,8 +22,7 @@ use tokio::sync::Semaphore;
 
 /// How many pieces are read at the same time.
 const CONCURRENT_READS: usize = 16;
-/// How many of them are unpacked at the same time, on threads beside the runtime. An instance has two vCPUs at most, or so
-/// little memory that it has one.
+/// How many of them are unpacked at the same time, on threads beside the runtime. More would take more memory.
 const CONCURRENT_UNPACKS: usize = 2;
 
 /// A load that is under way.

@@ -6,7 +6,7 @@ use aws_sdk_dynamodb::types::{AttributeValue, Select};
 use super::listing::MAX_PAGE_ROWS;
 use super::table::{PK, WAKE_AT, WAKE_INDEX, WAKE_SHARD};
 use super::{StartKey, WebhookStore, table};
-use crate::delivery::{KEPT_FOR_MILLIS, Token};
+use crate::delivery::Token;
 use common::change::Change;
 use common::ids::{DeliveryId, EndpointId, NoticeId, UserId};
 use common::rows::Unreadable;
@@ -30,13 +30,6 @@ pub struct Waiting {
     /// From then on the drain makes its attempt.
     pub at: Timestamp,
     pub wake_up: WakeUp,
-}
-
-impl Waiting {
-    /// Returns whether its delivery is certainly kept no more: it was made before its wake-up.
-    pub fn is_over(&self, now: Timestamp) -> bool {
-        self.at.plus_millis(KEPT_FOR_MILLIS) < now
-    }
 }
 
 /// An entry of the wake-up index.

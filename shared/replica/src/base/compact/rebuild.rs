@@ -7,10 +7,9 @@
 //!    exact there, because the log has the last word about each entity that has changed since it was read.
 //! 4. The manifest is put.
 
-use std::pin::pin;
 use std::time::Duration;
 
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
 use super::deltas::LastWords;
@@ -59,18 +58,26 @@ impl<R: Columnar> Compaction<R> {
         if !self.take_lease(run).await? {
             return Ok(Compacted::Overtaken);
         }
-        let mut rebuilding = pin!(self.rebuild_alone(seen));
-        let outcome = loop {
-            match timeout(RENEW_EVERY, &mut rebuilding).await {
-                Ok(outcome) => break outcome,
-                // A run that has lost its lease does no harm: it cannot write down what it does beside another one.
-                Err(_) => drop(self.take_lease(run).await),
-            }
+        let outcome = tokio::select! {
+            outcome = self.rebuild_alone(seen) => outcome,
+            () = self.renew_lease(run) => Ok(Compacted::Overtaken),
         };
         if let Err(error) = self.log.end_lease(run, self.clock.now()).await {
             tracing::warn!(stream = R::STREAM, %error, "the lease could not be ended and runs out by itself");
         }
         outcome
+    }
+
+    /// Renews the lease of a run, until another run has taken it.
+    async fn renew_lease(&self, run: Uuid) {
+        loop {
+            sleep(RENEW_EVERY).await;
+            match self.take_lease(run).await {
+                Ok(true) => {}
+                Ok(false) => return tracing::warn!(stream = R::STREAM, "another run has taken the lease"),
+                Err(error) => tracing::warn!(stream = R::STREAM, %error, "the lease could not be renewed"),
+            }
+        }
     }
 
     async fn take_lease(&self, run: Uuid) -> Result<bool, StoreError> {
