@@ -4,8 +4,6 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ops::{Range, RangeInclusive};
-use std::panic::resume_unwind;
-use std::thread;
 
 use super::rows::{PackedListings, Symbol, cheapest, newest};
 use crate::sequence::{Exact, Sequence, Slot};
@@ -210,21 +208,15 @@ impl Groups {
     pub(super) fn new(rows: &PackedListings) -> Self {
         let newest = newest_first(rows);
         let by_price = cheapest_first(rows, &newest);
+        let deal = |order: &[Slot], numbers: usize, symbol: &dyn Fn(Slot) -> Symbol| Dealt::new(order, numbers, symbol);
         let groups = |numbers: usize, symbol: &dyn Fn(Slot) -> Symbol| {
-            let [newest, by_price] = [&newest, &by_price].map(|order| Dealt::new(order, numbers, symbol));
+            let (newest, by_price) = (deal(&newest, numbers, symbol), deal(&by_price, numbers, symbol));
             (0..numbers).map(|number| Group::new(newest.hand(number), by_price.hand(number), rows)).collect::<Vec<_>>()
         };
-        let variants = || {
-            let variants = groups(rows.variants.len(), &|slot| rows.get(slot).variant);
-            variants.into_iter().map(|group| VariantListings::new(group, rows)).collect()
-        };
-        // Functions of much memory have two vCPUs.
-        thread::scope(|scope| {
-            let variants = scope.spawn(variants);
-            let items = groups(rows.items.len(), &|slot| rows.get(slot).item);
-            let all = Group::new(&newest, &by_price, rows);
-            Self { all, items, variants: variants.join().unwrap_or_else(|panic| resume_unwind(panic)) }
-        })
+        let items = groups(rows.items.len(), &|slot| rows.get(slot).item);
+        let variants = groups(rows.variants.len(), &|slot| rows.get(slot).variant);
+        let variants = variants.into_iter().map(|group| VariantListings::new(group, rows)).collect();
+        Self { all: Group::new(&newest, &by_price, rows), items, variants }
     }
 }
 
