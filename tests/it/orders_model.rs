@@ -147,7 +147,7 @@ async fn pages_of_a_busy_month_belong_to_one_state_though_queries_see_half_of_an
 /// What is inserted at the same time is in an order that only the rows tell. So the pages are looked at in the end.
 #[tokio::test(start_paused = true)]
 async fn pages_belong_to_one_state_though_several_writers_insert_at_once() {
-    // Some transactions take so long that others follow them in the summary before they show.
+    // A slow transaction may show in the summary, and others after it, before its orders show.
     let transaction_latency = Latency { median: Duration::from_millis(15), p99: Duration::from_millis(900) };
     // With a summary that lists eight inserts, 21 shows a page that lacks an order.
     for seed in 20..20 + histories(HISTORIES / 2) {

@@ -65,7 +65,7 @@ impl Endpoint for Item {
     }
 }
 
-/// Refuses to include the prices of so many variants.
+/// Returns the refusal to include prices with an item that has this many variants.
 pub fn too_many(variants: usize) -> FieldError {
     FieldError::new(INCLUDE, FieldCode::TooMany, [("max", MAX_PRICED.into()), ("found", variants.into())])
 }

@@ -13,8 +13,8 @@ use common::timestamp::Timestamp;
 
 /// How many of the latest inserts a summary lists by position.
 pub const MAX_RECENT_INSERTS: usize = 24;
-/// How many inserts before one that a read shows the same read may miss: those of a few transactions that several writers
-/// have sent at the same time, each of which shows row by row.
+/// If a read shows an insert, it may still miss this many that came before. Several writers may have sent their transactions
+/// at the same time, and the rows of each show one by one.
 pub(super) const MAX_HIDDEN_INSERTS: u64 = 16;
 
 /// The place of an order, or the place before all orders of a time. Places sort like the positions under which orders

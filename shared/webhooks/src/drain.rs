@@ -44,6 +44,7 @@ pub const REMOVED_FOR_SECONDS: u32 = 60 * 60;
 /// A drain of which nothing was heard for this many seconds is woken again, because its message was lost or its run has
 /// died. A run takes less than the function's time-out of 25 seconds.
 pub const LOST_SECONDS: u32 = 30;
+
 /// The row of a drain as a run finds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Drain {

@@ -160,8 +160,8 @@ async fn beside_hanging_ones(endpoints: u64) -> Result<Isolation, String> {
     Ok(Isolation { undisturbed, beside_a_hanging_one, beside_a_hundred, beside_nine_siblings, hanging_attempts })
 }
 
-/// Delivers so many events of healthy accounts in the time that all `HEALTHY_EVENTS` take. Returns how long each took, and
-/// how many attempts hung meanwhile.
+/// Delivers events of healthy accounts, spread over as much time as [`HEALTHY_EVENTS`] of them take. Returns how long each
+/// took, and how many attempts hung meanwhile.
 async fn healthy(
     stack: &MeteredStack,
     receiver: &Receiver,
