@@ -12,7 +12,7 @@ use super::spans::{MIN_BLOCKS, PriceSpan, PriceSpans};
 /// The most entries in a block. A block that would hold more is split in two.
 const MAX_BLOCK_ENTRIES: usize = if cfg!(test) { 8 } else { 1_024 };
 /// Stands in the packed column for prices that do not fit in it. Their exact value comes from [`Exact`].
-const LARGE: u32 = u32::MAX;
+pub(super) const LARGE: u32 = u32::MAX;
 
 /// A record's place in its replica.
 pub(super) type Slot = u32;
@@ -20,6 +20,20 @@ pub(super) type Slot = u32;
 /// Knows the exact price of every slot, in cents.
 pub(super) trait Exact {
     fn cents(&self, slot: Slot) -> u64;
+}
+
+/// A slot and its price, as a sequence holds them.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Entry {
+    pub(super) slot: Slot,
+    /// In cents, or [`LARGE`].
+    pub(super) price: u32,
+}
+
+impl Entry {
+    pub(super) fn new(slot: Slot, cents: u64) -> Self {
+        Self { slot, price: packed(cents) }
+    }
 }
 
 #[derive(Default)]
@@ -48,16 +62,16 @@ pub(super) struct Sequence {
 }
 
 impl Sequence {
-    /// Makes a sequence of slots that are already in order.
-    pub(super) fn from_sorted(slots: &[Slot], exact: &impl Exact) -> Self {
+    /// Makes a sequence of entries that are already in order.
+    pub(super) fn from_sorted(entries: &[Entry]) -> Self {
         // Blocks start three-quarters full, so that the next insertions do not split them.
         const START_ENTRIES: usize = MAX_BLOCK_ENTRIES / 4 * 3;
-        let blocks = slots.chunks(START_ENTRIES).map(|chunk| EntryBlock {
-            slots: chunk.to_vec(),
-            prices: chunk.iter().map(|slot| packed(exact.cents(*slot))).collect(),
+        let blocks = entries.chunks(START_ENTRIES).map(|chunk| EntryBlock {
+            slots: chunk.iter().map(|entry| entry.slot).collect(),
+            prices: chunk.iter().map(|entry| entry.price).collect(),
         });
-        let firsts = (0..slots.len() as u32).step_by(START_ENTRIES);
-        Self { blocks: blocks.collect(), firsts: firsts.collect(), len: slots.len() as u32, ..Self::default() }
+        let firsts = (0..entries.len() as u32).step_by(START_ENTRIES);
+        Self { blocks: blocks.collect(), firsts: firsts.collect(), len: entries.len() as u32, ..Self::default() }
     }
 
     /// Returns the same sequence, which keeps spans from now on if it is long enough.
@@ -296,6 +310,10 @@ mod tests {
         }
     }
 
+    fn entries(slots: impl IntoIterator<Item = Slot>, exact: &impl Exact) -> Vec<Entry> {
+        slots.into_iter().map(|slot| Entry::new(slot, exact.cents(slot))).collect()
+    }
+
     fn bound() -> impl Strategy<Value = u64> {
         prop_oneof![0u64..40, (0u64..40).prop_map(|n| u64::from(LARGE) - 10 + n), Just(u64::MAX)]
     }
@@ -309,8 +327,7 @@ mod tests {
             size in 1usize..200,
         ) {
             let mut model = initial;
-            let sorted: Vec<_> = model.iter().copied().collect();
-            let mut sequence = Sequence::from_sorted(&sorted, &SlotPrices).with_spans();
+            let mut sequence = Sequence::from_sorted(&entries(model.iter().copied(), &SlotPrices)).with_spans();
             for (insert, slot) in steps {
                 if insert && model.insert(slot) {
                     sequence.insert(slot, SlotPrices.cents(slot), |known| known.cmp(&slot));
@@ -340,7 +357,7 @@ mod tests {
         ) {
             let mut by_price: Vec<_> = slots.into_iter().collect();
             by_price.sort_by_key(|slot| SlotPrices.cents(*slot));
-            let sequence = Sequence::from_sorted(&by_price, &SlotPrices);
+            let sequence = Sequence::from_sorted(&entries(by_price.iter().copied(), &SlotPrices));
             let expected = by_price.iter().filter(|slot| SlotPrices.cents(**slot) < bound).count();
             prop_assert_eq!(sequence.count_below(bound, &SlotPrices), expected);
         }
@@ -366,7 +383,7 @@ mod tests {
             (&one_is_large, u64::from(LARGE) + 4..=u64::MAX, 0, 1, vec![9]),
         ];
         for (exact, range, skip, take, expected) in cases {
-            let sequence = Sequence::from_sorted(&(0..LEN).collect::<Vec<_>>(), exact).with_spans();
+            let sequence = Sequence::from_sorted(&entries(0..LEN, exact)).with_spans();
             assert_eq!(sequence.in_price_range(&range, exact, skip, take), expected, "{range:?}");
             let (run_over, blocks) = (sequence.run_over(), sequence.blocks());
             assert!(run_over * 40 < blocks, "{run_over} of {blocks} blocks for {range:?}");

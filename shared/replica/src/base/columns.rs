@@ -22,6 +22,7 @@ use market::Record;
 pub const BETWEEN: char = '\n';
 const P2P: u8 = 1;
 const AUCTION: u8 = 2;
+const ID_BYTES: usize = 16;
 
 /// A record that a base keeps in columns.
 pub trait Columnar: Record {
@@ -87,26 +88,14 @@ fn number(dictionary: &mut IndexSet<String>, text: &str) -> usize {
     dictionary.get_index_of(text).unwrap_or_else(|| dictionary.insert_full(text.to_owned()).0)
 }
 
-/// Reads the value at an index. Returns `Some(None)` if there is no index, and `None` if the value cannot be read.
-#[expect(clippy::option_option, reason = "absent and unreadable are two things")]
-fn optional<T>(place: Option<usize>, get: impl FnOnce(usize) -> Option<T>) -> Option<Option<T>> {
-    place.map_or(Some(None), |place| get(place).map(Some))
-}
-
-/// Returns the column entry for an index into a dictionary. The entry 0 stands for no value.
+/// Returns the entry for an index into a dictionary. The entry 0 stands for no value.
 fn entry(place: Option<usize>) -> u32 {
     place.map_or(0, |place| place as u32 + 1)
 }
 
-/// Returns the index into a dictionary that a column entry stands for.
+/// Returns the index into a dictionary that an entry stands for.
 fn place(entry: u32) -> Option<usize> {
     (entry as usize).checked_sub(1)
-}
-
-/// Returns whether a column has `rows` entries, none of them greater than `dictionary`, the number of values in its
-/// dictionary.
-fn fits(column: &[u32], rows: usize, dictionary: usize) -> bool {
-    column.len() == rows && column.iter().all(|entry| *entry as usize <= dictionary)
 }
 
 /// Items in columns, without their variants.
@@ -155,8 +144,7 @@ impl Columns for ItemColumns {
     }
 
     fn is_sound(&self) -> bool {
-        // Every item has a kind, so entries are plain indexes and none stands for a missing value.
-        fits(&self.kind, self.len(), self.kinds.len().saturating_sub(1)) && (self.is_empty() || !self.kinds.is_empty())
+        self.kind.len() == self.len() && self.kind.iter().all(|kind| (*kind as usize) < self.kinds.len())
     }
 
     fn records(&self) -> Result<Vec<PublicItem>, StoreError> {
@@ -188,51 +176,80 @@ pub fn item(kind: &str, texts: &str) -> Option<PublicItem> {
     })
 }
 
-/// Listings in columns. Compressed, each takes about 23 bytes, 16 of them for its id.
+/// Listings in columns. Compressed, each takes about 22 bytes, 16 of them for its id.
 #[derive(Default, Serialize, Deserialize)]
 pub struct ListingColumns {
     pub items: IndexSet<String>,
     pub names: IndexSet<String>,
     pub variants: IndexSet<Uuid>,
-    ids: Vec<[u8; 16]>,
+    pub products: IndexSet<Product>,
+    #[serde(with = "serde_bytes")]
+    ids: Vec<u8>,
     /// Each `id8`, combined by xor with the first four bytes of the id. The two are often equal, which leaves 0.
     id8s: Vec<u32>,
     /// The creation times in milliseconds, each as its difference from the one before.
     created: Vec<i64>,
     cents: Vec<u64>,
-    item: Vec<u32>,
-    name: Vec<u32>,
-    variant: Vec<u32>,
+    product: Vec<u32>,
+    #[serde(with = "serde_bytes")]
     flags: Vec<u8>,
     #[serde(skip)]
     last_created: i64,
 }
 
-/// A listing whose shared values are indexes into the dictionaries of its columns.
+/// What a listing offers. Many listings offer the same, so this stands in a dictionary.
+///
+/// It has the places of its values in their dictionaries, each plus one. 0 stands for no value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Product {
+    item: u32,
+    name: u32,
+    variant: u32,
+}
+
+/// A listing whose product is an index into the dictionary of its columns.
 pub struct ListingEntry {
     pub id: Uuid,
     pub id8: Id8,
     pub created_at: Timestamp,
     pub cents: u64,
-    pub item: Option<usize>,
-    pub name: Option<usize>,
-    pub variant: Option<usize>,
+    pub product: usize,
     pub kind: ListingKind,
     pub is_auction: bool,
 }
 
+impl Product {
+    pub fn item(self, columns: &ListingColumns) -> Option<&str> {
+        columns.items.get_index(place(self.item)?).map(String::as_str)
+    }
+
+    pub fn name(self, columns: &ListingColumns) -> Option<&str> {
+        columns.names.get_index(place(self.name)?).map(String::as_str)
+    }
+
+    pub fn variant(self, columns: &ListingColumns) -> Option<Uuid> {
+        columns.variants.get_index(place(self.variant)?).copied()
+    }
+
+    /// Returns whether the dictionaries have its values.
+    fn is_in(self, columns: &ListingColumns) -> bool {
+        let fits = |entry: u32, known: usize| entry as usize <= known;
+        fits(self.item, columns.items.len())
+            && fits(self.name, columns.names.len())
+            && fits(self.variant, columns.variants.len())
+    }
+}
+
 impl ListingColumns {
     pub fn rows(&self) -> impl Iterator<Item = ListingEntry> {
-        let shared = self.item.iter().zip(&self.name).zip(&self.variant);
-        let own = self.ids.iter().zip(&self.id8s).zip(self.times()).zip(&self.cents).zip(&self.flags);
-        own.zip(shared).map(|(((((id, id8), created_at), cents), flags), ((item, name), variant))| ListingEntry {
+        let ids = self.ids.as_chunks().0;
+        let own = ids.iter().zip(&self.id8s).zip(self.times()).zip(&self.cents).zip(&self.flags);
+        own.zip(&self.product).map(|(((((id, id8), created_at), cents), flags), product)| ListingEntry {
             id: Uuid::from_bytes(*id),
             id8: Id8::from_bits(id8 ^ head(id)),
             created_at: Timestamp::from_millis(created_at),
             cents: *cents,
-            item: place(*item),
-            name: place(*name),
-            variant: place(*variant),
+            product: *product as usize,
             kind: if flags & P2P == 0 { ListingKind::Bot } else { ListingKind::P2p },
             is_auction: flags & AUCTION != 0,
         })
@@ -247,6 +264,7 @@ impl ListingColumns {
     }
 
     fn record(&self, row: &ListingEntry) -> Option<PublicListing> {
+        let product = self.products.get_index(row.product)?;
         Some(PublicListing {
             id: row.id.into(),
             id8: row.id8,
@@ -254,10 +272,20 @@ impl ListingColumns {
             kind: row.kind,
             is_auction: row.is_auction,
             created_at: row.created_at,
-            item_id: optional(row.item, |at| self.items.get_index(at)?.parse().ok())?,
-            variant_id: optional(row.variant, |at| self.variants.get_index(at).map(|id| VariantId::from(*id)))?,
-            market_hash_name: optional(row.name, |at| self.names.get_index(at)?.parse().ok())?,
+            item_id: product.item(self).map(str::parse).transpose().ok()?,
+            variant_id: product.variant(self).map(VariantId::from),
+            market_hash_name: product.name(self).map(str::parse).transpose().ok()?,
         })
+    }
+
+    /// Returns the place of a listing's product in the dictionary. Adds it if it is missing.
+    fn product_of(&mut self, listing: &PublicListing) -> usize {
+        let product = Product {
+            item: entry(listing.item_id.as_ref().map(|id| number(&mut self.items, id.as_str()))),
+            name: entry(listing.market_hash_name.as_ref().map(|name| number(&mut self.names, name.as_str()))),
+            variant: entry(listing.variant_id.map(|id| self.variants.insert_full(id.uuid()).0)),
+        };
+        self.products.insert_full(product).0
     }
 }
 
@@ -278,14 +306,13 @@ impl Columns for ListingColumns {
 
     fn push(&mut self, listing: &PublicListing) {
         let (id, millis) = (listing.id.uuid().into_bytes(), listing.created_at.millis());
-        self.ids.push(id);
+        self.ids.extend_from_slice(&id);
         self.id8s.push(listing.id8.bits() ^ head(&id));
         self.created.push(millis.wrapping_sub(self.last_created));
         self.last_created = millis;
         self.cents.push(listing.price_usd.cents());
-        self.item.push(entry(listing.item_id.as_ref().map(|id| number(&mut self.items, id.as_str()))));
-        self.name.push(entry(listing.market_hash_name.as_ref().map(|name| number(&mut self.names, name.as_str()))));
-        self.variant.push(entry(listing.variant_id.map(|id| self.variants.insert_full(id.uuid()).0)));
+        let product = self.product_of(listing) as u32;
+        self.product.push(product);
         let kind = match listing.kind {
             ListingKind::Bot => 0,
             ListingKind::P2p => P2P,
@@ -294,33 +321,34 @@ impl Columns for ListingColumns {
     }
 
     fn len(&self) -> usize {
-        self.ids.len()
+        self.product.len()
     }
 
     fn retain(&mut self, mut keep: impl FnMut(&ListingId) -> bool) {
-        let marks: Vec<bool> = self.ids.iter().map(|id| keep(&Uuid::from_bytes(*id).into())).collect();
+        let ids = self.ids.as_chunks().0;
+        let marks: Vec<bool> = ids.iter().map(|id| keep(&Uuid::from_bytes(*id).into())).collect();
         if marks.iter().all(|mark| *mark) {
             return;
         }
+        let kept = ids.iter().zip(&marks).filter(|(_, mark)| **mark);
+        self.ids = kept.flat_map(|(id, _): (&[u8; ID_BYTES], _)| *id).collect();
         let mut times: Vec<i64> = self.times().collect();
         keep_marked(&mut times, &marks);
         self.last_created = 0;
         self.created =
             times.iter().map(|time| time.wrapping_sub(std::mem::replace(&mut self.last_created, *time))).collect();
-        keep_marked(&mut self.ids, &marks);
         keep_marked(&mut self.cents, &marks);
         keep_marked(&mut self.flags, &marks);
-        for column in [&mut self.id8s, &mut self.item, &mut self.name, &mut self.variant] {
-            keep_marked(column, &marks);
-        }
+        keep_marked(&mut self.id8s, &marks);
+        keep_marked(&mut self.product, &marks);
     }
 
     fn is_sound(&self) -> bool {
         let rows = self.len();
-        [self.id8s.len(), self.created.len(), self.cents.len(), self.flags.len()] == [rows; 4]
-            && fits(&self.item, rows, self.items.len())
-            && fits(&self.name, rows, self.names.len())
-            && fits(&self.variant, rows, self.variants.len())
+        self.ids.len() == rows * ID_BYTES
+            && [self.id8s.len(), self.created.len(), self.cents.len(), self.flags.len()] == [rows; 4]
+            && self.products.iter().all(|product| product.is_in(self))
+            && self.product.iter().all(|product| (*product as usize) < self.products.len())
     }
 
     fn records(&self) -> Result<Vec<PublicListing>, StoreError> {
@@ -328,7 +356,7 @@ impl Columns for ListingColumns {
     }
 }
 
-fn head(id: &[u8; 16]) -> u32 {
+fn head(id: &[u8; ID_BYTES]) -> u32 {
     u32::from_be_bytes([id[0], id[1], id[2], id[3]])
 }
 

@@ -18,15 +18,17 @@ use crate::objects::Objects;
 use common::clock::{Clock, Moment};
 use common::store::StoreError;
 use market::{ENTITY_PARTITIONS, Hash, Log, LogPosition, Manifest, ObjectRef, Standing, Tail};
-use tokio::sync::Mutex;
+use tokio::sync::Semaphore;
 
 /// How many pieces are read at the same time.
 const CONCURRENT_READS: usize = 16;
+/// How many of them are unpacked at the same time. More would take much memory, and functions have two processors.
+const CONCURRENT_UNPACKS: usize = 2;
 
 /// A load that is under way.
 ///
-/// It keeps the columns of what it has read. A listing takes 49 bytes of columns, and an item its texts and 20 more.
-/// What is on the way takes at most 130 MB: 16 parts of 4 MB, packed, and one of 32 MB that is being unpacked into
+/// It keeps the columns of what it has read. A listing takes 41 bytes of columns, and an item its texts and 20 more.
+/// What is on the way takes at most 190 MB: 16 parts of 4 MB, packed, and two of 32 MB that are being unpacked into
 /// columns.
 pub struct Load<R: Columnar> {
     log: Log<R>,
@@ -119,8 +121,7 @@ impl<R: Columnar> Load<R> {
 struct Pieces<R: Columnar> {
     parts: HashMap<Hash, R::Columns>,
     deltas: HashMap<Hash, Delta<R>>,
-    /// Only one piece is unpacked at a time, because it takes much memory.
-    unpacking: Arc<Mutex<()>>,
+    unpacking: Arc<Semaphore>,
 }
 
 /// A piece that was read.
@@ -133,7 +134,8 @@ type Unpack<R> = fn(&[u8]) -> Result<Unpacked<R>, StoreError>;
 
 impl<R: Columnar> Default for Pieces<R> {
     fn default() -> Self {
-        Self { parts: HashMap::new(), deltas: HashMap::new(), unpacking: Arc::default() }
+        let unpacking = Arc::new(Semaphore::new(CONCURRENT_UNPACKS));
+        Self { parts: HashMap::new(), deltas: HashMap::new(), unpacking }
     }
 }
 
@@ -181,10 +183,10 @@ async fn read_piece<R: Columnar>(
     object: &ObjectRef,
     unpack: Unpack<R>,
     objects: &Objects,
-    unpacking: &Mutex<()>,
+    unpacking: &Semaphore,
 ) -> Result<(Hash, Unpacked<R>), StoreError> {
     let (packed, object) = (part::get(object, objects).await?, object.clone());
-    let _turn = unpacking.lock().await;
+    let _permit = unpacking.acquire().await;
     beside(move || {
         part::verify(&object, &packed)?;
         Ok((object.hash, unpack(&packed)?))

@@ -1,12 +1,14 @@
 //! Listings that are asked for together, in two orders: newest and cheapest first. There are groups of all listings, of
-//! each item and of each variant. Each order is sorted only once when they are built, and then dealt out.
+//! each item and of each variant. Each order is sorted only once when they are built, and then dealt out. While one
+//! thread does this with one order, another one does it with the other.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Range, RangeInclusive};
 
 use super::rows::{PackedListings, Symbol, cheapest, newest};
-use crate::sequence::{Exact, Sequence, Slot};
+use crate::join;
+use crate::sequence::{Entry, Exact, LARGE, Sequence, Slot};
 use common::paging::{Paging, Sort};
 
 /// The most matches of a price range that are sorted by themselves, which takes about 0.2 ms (computed).
@@ -25,12 +27,6 @@ impl Default for Group {
 }
 
 impl Group {
-    /// Makes a group from its slots in both orders.
-    pub(super) fn new(newest: &[Slot], by_price: &[Slot], rows: &PackedListings) -> Self {
-        let newest = Sequence::from_sorted(newest, rows).with_spans();
-        Self { newest, by_price: Sequence::from_sorted(by_price, rows) }
-    }
-
     pub(super) const fn len(&self) -> usize {
         self.newest.len()
     }
@@ -49,19 +45,19 @@ impl Group {
 
     /// Divides the listings by a symbol. Each part keeps the orders of the whole.
     pub(super) fn divided(&self, rows: &PackedListings, symbol: impl Fn(Slot) -> Symbol) -> BTreeMap<Symbol, Self> {
-        let mut parts = BTreeMap::<Symbol, (Vec<Slot>, Vec<Slot>)>::new();
+        let mut parts = BTreeMap::<Symbol, (Vec<Entry>, Vec<Entry>)>::new();
+        let entry = |slot| Entry::new(slot, rows.cents(slot));
         for slot in self.newest.starting_at(0) {
-            parts.entry(symbol(slot)).or_default().0.push(slot);
+            parts.entry(symbol(slot)).or_default().0.push(entry(slot));
         }
         for slot in self.by_price.starting_at(0) {
-            parts.entry(symbol(slot)).or_default().1.push(slot);
+            parts.entry(symbol(slot)).or_default().1.push(entry(slot));
         }
-        parts.into_iter().map(|(symbol, (newest, by_price))| (symbol, Self::new(&newest, &by_price, rows))).collect()
-    }
-
-    /// Returns whether a test holds for every listing.
-    pub(super) fn all(&self, test: impl FnMut(Slot) -> bool) -> bool {
-        self.newest.starting_at(0).all(test)
+        let group = |(newest, by_price): (Vec<_>, Vec<_>)| Self {
+            newest: Sequence::from_sorted(&newest).with_spans(),
+            by_price: Sequence::from_sorted(&by_price),
+        };
+        parts.into_iter().map(|(symbol, orders)| (symbol, group(orders))).collect()
     }
 
     /// Returns the slot of the newest listing, if there is any.
@@ -144,16 +140,6 @@ pub(super) struct VariantListings {
 }
 
 impl VariantListings {
-    pub(super) fn new(group: Group, rows: &PackedListings) -> Self {
-        let mut variant = Self { group, ..Self::default() };
-        if let Some(item) = variant.only_item(rows)
-            && !variant.group.all(|slot| rows.get(slot).item == item)
-        {
-            variant.divide(rows);
-        }
-        variant
-    }
-
     /// Returns the listings that name an item, if there may be any.
     pub(super) fn of_item(&self, rows: &PackedListings, item: Symbol) -> Option<&Group> {
         if self.by_item.is_empty() {
@@ -164,7 +150,7 @@ impl VariantListings {
     }
 
     pub(super) fn insert(&mut self, rows: &PackedListings, slot: Slot) {
-        let item = rows.get(slot).item;
+        let item = rows.item_of(slot);
         if self.by_item.is_empty() && self.only_item(rows).is_some_and(|only| only != item) {
             self.divide(rows);
         }
@@ -176,7 +162,7 @@ impl VariantListings {
 
     pub(super) fn remove(&mut self, rows: &PackedListings, slot: Slot) {
         self.group.remove(rows, slot);
-        let item = rows.get(slot).item;
+        let item = rows.item_of(slot);
         if let Some(group) = self.by_item.get_mut(&item) {
             group.remove(rows, slot);
             if group.len() == 0 {
@@ -187,11 +173,11 @@ impl VariantListings {
 
     /// Returns the item of one of the listings. While they are not divided, it is the item of all of them.
     fn only_item(&self, rows: &PackedListings) -> Option<Symbol> {
-        self.group.newest_slot().map(|slot| rows.get(slot).item)
+        self.group.newest_slot().map(|slot| rows.item_of(slot))
     }
 
     fn divide(&mut self, rows: &PackedListings) {
-        self.by_item = self.group.divided(rows, |slot| rows.get(slot).item);
+        self.by_item = self.group.divided(rows, |slot| rows.item_of(slot));
     }
 }
 
@@ -205,45 +191,95 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    pub(super) fn new(rows: &PackedListings) -> Self {
-        let newest = newest_first(rows);
-        let by_price = cheapest_first(rows, &newest);
-        let deal = |order: &[Slot], numbers: usize, symbol: &dyn Fn(Slot) -> Symbol| Dealt::new(order, numbers, symbol);
-        let groups = |numbers: usize, symbol: &dyn Fn(Slot) -> Symbol| {
-            let (newest, by_price) = (deal(&newest, numbers, symbol), deal(&by_price, numbers, symbol));
-            (0..numbers).map(|number| Group::new(newest.hand(number), by_price.hand(number), rows)).collect::<Vec<_>>()
-        };
-        let items = groups(rows.items.len(), &|slot| rows.get(slot).item);
-        let variants = groups(rows.variants.len(), &|slot| rows.get(slot).variant);
-        let variants = variants.into_iter().map(|group| VariantListings::new(group, rows)).collect();
-        Self { all: Group::new(&newest, &by_price, rows), items, variants }
+    /// Makes the groups. `newest` are all listings, newest first.
+    pub(super) fn new(rows: &PackedListings, newest: &[Entry]) -> Self {
+        let (newest, by_price) =
+            join(|| Order::new(newest, rows).with_spans(), || Order::new(&cheapest_first(rows, newest), rows));
+        let pair = |(newest, by_price)| Group { newest, by_price };
+        let items = newest.items.into_iter().zip(by_price.items).map(pair).collect();
+        let variants = newest.variants.into_iter().zip(by_price.variants).map(pair);
+        let mut variants: Vec<_> = variants.map(|group| VariantListings { group, ..Default::default() }).collect();
+        for number in variants_of_several_items(rows) {
+            variants[number as usize].divide(rows);
+        }
+        Self { all: pair((newest.all, by_price.all)), items, variants }
     }
 }
 
-fn newest_first(rows: &PackedListings) -> Vec<Slot> {
-    let mut keyed: Vec<_> = (0..rows.count()).map(|slot| (rows.get(slot).created_at, slot)).collect();
-    keyed.sort_unstable_by(|(a, one), (b, other)| b.cmp(a).then_with(|| rows.get(*one).id.cmp(&rows.get(*other).id)));
-    keyed.into_iter().map(|(_, slot)| slot).collect()
+/// Returns the variants whose listings name different items.
+fn variants_of_several_items(rows: &PackedListings) -> BTreeSet<Symbol> {
+    let mut items = vec![None; rows.variants.len()];
+    let mut several = BTreeSet::new();
+    for (item, variant) in rows.listed() {
+        if let Some(known) = items.get_mut(variant as usize)
+            && *known.get_or_insert(item) != item
+        {
+            several.insert(variant);
+        }
+    }
+    several
 }
 
-/// Sorts by price. Slots of equal prices stay in the order of `newest`.
-fn cheapest_first(rows: &PackedListings, newest: &[Slot]) -> Vec<Slot> {
-    let mut keyed: Vec<_> = newest.iter().zip(0_u32..).map(|(slot, place)| (rows.cents(*slot), place)).collect();
-    keyed.sort_unstable();
-    keyed.into_iter().map(|(_, place)| newest[place as usize]).collect()
+pub(super) fn newest_first(rows: &PackedListings) -> Vec<Entry> {
+    let row = |slot| {
+        let row = rows.get(slot);
+        (row.created_at, Entry::new(slot, row.cents))
+    };
+    let mut keyed: Vec<_> = (0..rows.count()).map(row).collect();
+    let id = |entry: &Entry| rows.get(entry.slot).id;
+    keyed.sort_unstable_by(|(a, one), (b, other)| b.cmp(a).then_with(|| id(one).cmp(&id(other))));
+    keyed.into_iter().map(|(_, entry)| entry).collect()
 }
 
-/// Slots dealt out to numbers. Each number's hand keeps the order of the whole.
+/// Sorts by price. Entries of equal prices stay in the order of `newest`.
+fn cheapest_first(rows: &PackedListings, newest: &[Entry]) -> Vec<Entry> {
+    // Price and place in one number are compared twice as fast as a pair.
+    let mut keys: Vec<u64> =
+        newest.iter().zip(0..).map(|(entry, place)| u64::from(entry.price) << 32 | place).collect();
+    keys.sort_unstable();
+    let mut entries: Vec<Entry> = keys.into_iter().map(|key| newest[(key & u64::from(u32::MAX)) as usize]).collect();
+    let large = entries.partition_point(|entry| entry.price < LARGE);
+    entries[large..].sort_by_key(|entry| rows.cents(entry.slot));
+    entries
+}
+
+/// One order of all listings, of those of each item and of those of each variant.
+struct Order {
+    all: Sequence,
+    items: Vec<Sequence>,
+    variants: Vec<Sequence>,
+}
+
+impl Order {
+    fn new(entries: &[Entry], rows: &PackedListings) -> Self {
+        let deal = |numbers: usize, symbol: &dyn Fn(Slot) -> Symbol| {
+            let dealt = Dealt::new(entries, numbers, symbol);
+            (0..numbers).map(|number| Sequence::from_sorted(dealt.hand(number))).collect()
+        };
+        Self {
+            all: Sequence::from_sorted(entries),
+            items: deal(rows.items.len(), &|slot| rows.item_of(slot)),
+            variants: deal(rows.variants.len(), &|slot| rows.variant_of(slot)),
+        }
+    }
+
+    fn with_spans(self) -> Self {
+        let with_spans = |sequences: Vec<Sequence>| sequences.into_iter().map(Sequence::with_spans).collect();
+        Self { all: self.all.with_spans(), items: with_spans(self.items), variants: with_spans(self.variants) }
+    }
+}
+
+/// Entries dealt out to numbers. Each number's hand keeps the order of the whole.
 struct Dealt {
-    slots: Vec<Slot>,
+    entries: Vec<Entry>,
     /// Where each number's hand ends.
     ends: Vec<u32>,
 }
 
 impl Dealt {
-    /// Deals slots out to the numbers below `numbers`. A slot whose symbol is none of these is left out.
-    fn new(order: &[Slot], numbers: usize, symbol: &dyn Fn(Slot) -> Symbol) -> Self {
-        let symbols: Vec<Symbol> = order.iter().map(|slot| symbol(*slot)).collect();
+    /// Deals entries out to the numbers below `numbers`. An entry whose symbol is none of these is left out.
+    fn new(order: &[Entry], numbers: usize, symbol: &dyn Fn(Slot) -> Symbol) -> Self {
+        let symbols: Vec<Symbol> = order.iter().map(|entry| symbol(entry.slot)).collect();
         let mut ends = vec![0_u32; numbers];
         for symbol in &symbols {
             if let Some(count) = ends.get_mut(*symbol as usize) {
@@ -254,18 +290,18 @@ impl Dealt {
         for end in &mut ends {
             dealt += std::mem::replace(end, dealt);
         }
-        let mut slots = vec![0; dealt as usize];
-        for (slot, symbol) in order.iter().zip(symbols) {
+        let mut entries = vec![Entry::default(); dealt as usize];
+        for (entry, symbol) in order.iter().zip(symbols) {
             if let Some(next) = ends.get_mut(symbol as usize) {
-                slots[*next as usize] = *slot;
+                entries[*next as usize] = *entry;
                 *next += 1;
             }
         }
-        Self { slots, ends }
+        Self { entries, ends }
     }
 
-    fn hand(&self, number: usize) -> &[Slot] {
+    fn hand(&self, number: usize) -> &[Entry] {
         let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.slots[start as usize..self.ends[number] as usize]
+        &self.entries[start as usize..self.ends[number] as usize]
     }
 }

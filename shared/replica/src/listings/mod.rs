@@ -3,10 +3,11 @@
 mod group;
 mod rows;
 
-use group::{Group, Groups, VariantListings};
+use group::{Group, Groups, VariantListings, newest_first};
 use rows::{NONE, PackedListings, Symbol};
 
 use super::follow::View;
+use super::join;
 use super::sequence::Slot;
 use crate::base::ListingColumns;
 use common::ids::{ListingId, VariantId};
@@ -55,8 +56,8 @@ impl Listings {
 
     fn insert(&mut self, listing: &PublicListing) {
         let row = self.rows.pack(listing);
-        let (item, variant) = (row.item, row.variant);
         let slot = self.rows.insert(row);
+        let (item, variant) = (self.rows.item_of(slot), self.rows.variant_of(slot));
         self.all.insert(&self.rows, slot);
         if item != NONE {
             at(&mut self.items, item).insert(&self.rows, slot);
@@ -68,12 +69,12 @@ impl Listings {
 
     fn remove(&mut self, id: ListingId) {
         let Some(slot) = self.rows.remove(id) else { return };
-        let row = self.rows.get(slot);
+        let (item, variant) = (self.rows.item_of(slot), self.rows.variant_of(slot));
         self.all.remove(&self.rows, slot);
-        if let Some(group) = self.items.get_mut(row.item as usize) {
+        if let Some(group) = self.items.get_mut(item as usize) {
             group.remove(&self.rows, slot);
         }
-        if let Some(variant) = self.variants.get_mut(row.variant as usize) {
+        if let Some(variant) = self.variants.get_mut(variant as usize) {
             variant.remove(&self.rows, slot);
         }
     }
@@ -86,8 +87,10 @@ impl View for Listings {
     /// three groups and their spans, and 8 for the two orders from which these are made. The parts' 49 bytes are freed
     /// while the rows are made. Even if the allocator can make no use of them, ten million listings take 1.8 GB.
     fn build(parts: Vec<ListingColumns>) -> Self {
-        let rows = PackedListings::from_columns(parts);
-        let Groups { all, items, variants } = Groups::new(&rows);
+        let mut rows = PackedListings::from_columns(parts);
+        let (newest, index) = join(|| newest_first(&rows), || rows.index_of_ids());
+        let Groups { all, items, variants } = Groups::new(&rows, &newest);
+        rows.index_ids(index);
         Self { rows, all, items, variants }
     }
 

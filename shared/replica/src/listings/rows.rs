@@ -1,5 +1,5 @@
-//! Listings packed into 56 bytes each, found by slot or by id. Names, items and variants are stored once each, and
-//! listings refer to them by number.
+//! Listings packed into 48 bytes each, found by slot or by id. What several listings offer is stored once, and they refer
+//! to it by number.
 
 use std::cmp::Ordering;
 use std::hash::BuildHasher;
@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::base::{Columns, ListingColumns};
 use crate::sequence::{Exact, Slot};
-use common::ids::{Id8, ListingId, VariantId};
+use common::ids::{Id8, ItemId, Label, ListingId, VariantId};
 use common::money::Usd;
 use common::records::{ListingKind, PublicListing};
 use common::timestamp::Timestamp;
@@ -19,7 +19,7 @@ use common::timestamp::Timestamp;
 pub(super) type Symbol = u32;
 pub(super) const NONE: Symbol = Symbol::MAX;
 
-/// Distinct values by number. None is ever removed, because items and names come back.
+/// Distinct values by number. None is ever removed, because items and variants come back.
 type Distinct<T> = IndexSet<T, DefaultHashBuilder>;
 
 /// One listing, packed.
@@ -27,9 +27,7 @@ pub(super) struct PackedListing {
     pub(super) id: Uuid,
     pub(super) created_at: Timestamp,
     pub(super) cents: u64,
-    pub(super) item: Symbol,
-    pub(super) variant: Symbol,
-    name: Symbol,
+    product: Symbol,
     id8: Id8,
     kind: ListingKind,
     is_auction: bool,
@@ -42,21 +40,20 @@ pub(super) struct PackedListings {
     free: Vec<Slot>,
     index: HashTable<Slot>,
     hasher: DefaultHashBuilder,
+    products: Products,
     pub(super) items: Distinct<Box<str>>,
     pub(super) variants: Distinct<Uuid>,
-    names: Distinct<Box<str>>,
     /// Counts the looks at a listing.
     #[cfg(test)]
     pub(super) looks: std::sync::atomic::AtomicUsize,
 }
 
 impl PackedListings {
-    /// Stores the listings of parts in the slots 0, 1, 2, …
+    /// Stores the listings of parts in the slots 0, 1, 2, … They are not found by their ids until
+    /// [`index_ids`](Self::index_ids) was called.
     pub(super) fn from_columns(parts: Vec<ListingColumns>) -> Self {
         let mut rows = Self::default();
-        let len = parts.iter().map(ListingColumns::len).sum();
-        rows.slots.reserve_exact(len);
-        rows.index.reserve(len, |_| 0);
+        rows.slots.reserve_exact(parts.iter().map(ListingColumns::len).sum());
         // Each part is dropped as soon as it is taken in. Otherwise a million listings would be in memory twice, and
         // that would decide how much memory the function needs.
         for columns in parts {
@@ -66,19 +63,19 @@ impl PackedListings {
     }
 
     fn take_in(&mut self, columns: &ListingColumns) {
-        let items: Vec<Symbol> = columns.items.iter().map(|id| number(&mut self.items, id)).collect();
-        let names: Vec<Symbol> = columns.names.iter().map(|name| number(&mut self.names, name)).collect();
-        let variants: Vec<Symbol> =
-            columns.variants.iter().map(|id| self.variants.insert_full(*id).0 as Symbol).collect();
-        let symbol = |known: &[Symbol], place: Option<usize>| place.map_or(NONE, |place| known[place]);
+        let products: Vec<Symbol> = columns
+            .products
+            .iter()
+            .map(|product| self.product(product.item(columns), product.variant(columns), product.name(columns)))
+            .collect();
         for row in columns.rows() {
-            self.insert(PackedListing {
+            let product = products[row.product];
+            self.products.known[product as usize].listings += 1;
+            self.slots.push(PackedListing {
                 id: row.id,
                 created_at: row.created_at,
                 cents: row.cents,
-                item: symbol(&items, row.item),
-                variant: symbol(&variants, row.variant),
-                name: symbol(&names, row.name),
+                product,
                 id8: row.id8,
                 kind: row.kind,
                 is_auction: row.is_auction,
@@ -86,14 +83,35 @@ impl PackedListings {
         }
     }
 
+    /// Returns an index of the ids of all slots.
+    pub(super) fn index_of_ids(&self) -> HashTable<Slot> {
+        let mut index = HashTable::with_capacity(self.slots.len());
+        for (slot, row) in (0..).zip(&self.slots) {
+            index.insert_unique(self.hasher.hash_one(row.id), slot, |known: &Slot| {
+                self.hasher.hash_one(self.slots[*known as usize].id)
+            });
+        }
+        index
+    }
+
+    pub(super) fn index_ids(&mut self, index: HashTable<Slot>) {
+        self.index = index;
+    }
+
+    fn product(&mut self, item: Option<&str>, variant: Option<Uuid>, name: Option<&str>) -> Symbol {
+        let item = item.map_or(NONE, |id| number(&mut self.items, id));
+        let variant = variant.map_or(NONE, |id| self.variants.insert_full(id).0 as Symbol);
+        self.products.number(item, variant, name)
+    }
+
     pub(super) fn pack(&mut self, listing: &PublicListing) -> PackedListing {
+        let item = listing.item_id.as_ref().map(ItemId::as_str);
+        let name = listing.market_hash_name.as_ref().map(Label::as_str);
         PackedListing {
             id: listing.id.uuid(),
             created_at: listing.created_at,
             cents: listing.price_usd.cents(),
-            item: listing.item_id.as_ref().map_or(NONE, |id| number(&mut self.items, id.as_str())),
-            variant: listing.variant_id.map_or(NONE, |id| self.variants.insert_full(id.uuid()).0 as Symbol),
-            name: listing.market_hash_name.as_ref().map_or(NONE, |name| number(&mut self.names, name.as_str())),
+            product: self.product(item, listing.variant_id.map(VariantId::uuid), name),
             id8: listing.id8,
             kind: listing.kind,
             is_auction: listing.is_auction,
@@ -102,6 +120,7 @@ impl PackedListings {
 
     pub(super) fn listing(&self, slot: Slot) -> PublicListing {
         let row = self.get(slot);
+        let Product { item, variant, name, .. } = &self.products.known[row.product as usize];
         PublicListing {
             id: row.id.into(),
             id8: row.id8,
@@ -109,10 +128,26 @@ impl PackedListings {
             kind: row.kind,
             is_auction: row.is_auction,
             created_at: row.created_at,
-            item_id: self.items.get_index(row.item as usize).and_then(|id| id.parse().ok()),
-            variant_id: self.variants.get_index(row.variant as usize).map(|id| VariantId::from(*id)),
-            market_hash_name: self.names.get_index(row.name as usize).and_then(|name| name.parse().ok()),
+            item_id: self.items.get_index(*item as usize).and_then(|id| id.parse().ok()),
+            variant_id: self.variants.get_index(*variant as usize).map(|id| VariantId::from(*id)),
+            market_hash_name: name.as_ref().and_then(|name| name.parse().ok()),
         }
+    }
+
+    /// Returns the item of a listing.
+    pub(super) fn item_of(&self, slot: Slot) -> Symbol {
+        self.products.known[self.get(slot).product as usize].item
+    }
+
+    /// Returns the variant of a listing.
+    pub(super) fn variant_of(&self, slot: Slot) -> Symbol {
+        self.products.known[self.get(slot).product as usize].variant
+    }
+
+    /// Returns the item and the variant of each product that is listed.
+    pub(super) fn listed(&self) -> impl Iterator<Item = (Symbol, Symbol)> {
+        let listed = self.products.known.iter().filter(|product| product.listings > 0);
+        listed.map(|product| (product.item, product.variant))
     }
 
     pub(super) fn get(&self, slot: Slot) -> &PackedListing {
@@ -129,6 +164,7 @@ impl PackedListings {
     /// Stores a listing. Its id must not be there yet.
     pub(super) fn insert(&mut self, row: PackedListing) -> Slot {
         let hash = self.hasher.hash_one(row.id);
+        self.products.known[row.product as usize].listings += 1;
         let slot = if let Some(slot) = self.free.pop() {
             self.slots[slot as usize] = row;
             slot
@@ -141,18 +177,75 @@ impl PackedListings {
         slot
     }
 
-    /// Frees the slot of an id and returns it. Its listing stays until the slot is used again.
+    /// Frees the slot of an id and returns it. Its listing and its product stay until the next one is stored.
     pub(super) fn remove(&mut self, id: ListingId) -> Option<Slot> {
         let (id, rows) = (id.uuid(), &self.slots);
         let found = self.index.find_entry(self.hasher.hash_one(id), |slot| rows[*slot as usize].id == id);
         let (slot, _) = found.ok()?.remove();
         self.free.push(slot);
+        self.products.release(self.slots[slot as usize].product);
         Some(slot)
     }
 
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
         self.index.is_empty()
+    }
+}
+
+/// What a listing offers, and how many listings offer it.
+struct Product {
+    item: Symbol,
+    variant: Symbol,
+    name: Option<Box<str>>,
+    listings: u32,
+}
+
+/// All products by number. The number of one that is listed no more is used again, because names may be unique.
+#[derive(Default)]
+struct Products {
+    known: Vec<Product>,
+    free: Vec<Symbol>,
+    index: HashTable<Symbol>,
+    hasher: DefaultHashBuilder,
+}
+
+impl Products {
+    /// Returns the number of a product. Adds it, with no listings, if it is missing.
+    fn number(&mut self, item: Symbol, variant: Symbol, name: Option<&str>) -> Symbol {
+        let Self { known, free, index, hasher } = self;
+        let hash = hasher.hash_one((item, variant, name));
+        let is_equal = |at: &Symbol| known[*at as usize].key() == (item, variant, name);
+        if let Some(number) = index.find(hash, is_equal) {
+            return *number;
+        }
+        let product = Product { item, variant, name: name.map(Box::from), listings: 0 };
+        let number = free.pop().unwrap_or(known.len() as Symbol);
+        match known.get_mut(number as usize) {
+            Some(unused) => *unused = product,
+            None => known.push(product),
+        }
+        index.insert_unique(hash, number, |at| hasher.hash_one(known[*at as usize].key()));
+        number
+    }
+
+    /// Notes that one listing less offers a product. Frees its number if there is none left.
+    fn release(&mut self, number: Symbol) {
+        let product = &mut self.known[number as usize];
+        product.listings -= 1;
+        if product.listings == 0 {
+            let hash = self.hasher.hash_one(product.key());
+            if let Ok(entry) = self.index.find_entry(hash, |at| *at == number) {
+                entry.remove();
+                self.free.push(number);
+            }
+        }
+    }
+}
+
+impl Product {
+    fn key(&self) -> (Symbol, Symbol, Option<&str>) {
+        (self.item, self.variant, self.name.as_deref())
     }
 }
 
