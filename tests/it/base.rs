@@ -219,11 +219,8 @@ async fn a_run_that_dies_at_any_step_harms_nothing() {
     assert!(matches!(again, Compacted::Written { records: 17, .. }), "{again:?}");
 }
 
-/// Small enough that only a handful of listings are sorted at once.
-const BUFFER_BYTES: usize = 4_000;
 /// Each run reads one page of entities, which is a partition here.
-const ONE_PAGE: RebuildLimits =
-    RebuildLimits { buffer_bytes: BUFFER_BYTES, read_units_per_second: 1_000_000, slice: Duration::ZERO };
+const ONE_PAGE: RebuildLimits = RebuildLimits { read_units_per_second: 1_000_000, slice: Duration::ZERO };
 const IN_ONE_RUN: RebuildLimits = RebuildLimits { slice: Duration::from_hours(1), ..ONE_PAGE };
 
 fn limited(stack: &Stack, endpoint: &str, limits: RebuildLimits) -> Compaction<PublicListing> {
@@ -274,34 +271,13 @@ async fn several_runs_share_a_rebuild_while_the_entities_change() {
     assert_exact(&stack).await;
     assert_eq!(progress(&stack).await, None);
     let manifest = stack.manifest::<PublicListing>().await;
-    assert!(!manifest.deltas.is_empty(), "the log is larger than the buffer");
     assert_eq!(manifest.end, stack.log::<PublicListing>().standing().await.unwrap().head);
     stack.feed(&listings(0..40, 7)).await;
-    for left in [1, 0] {
-        // A fold takes in what the buffer holds, and leaves the newer deltas.
-        stack.clock.advance(WEEK);
-        assert!(matches!(run_with(&stack, ONE_PAGE).await, Compacted::Written { from_entities: false, .. }));
-        assert_eq!(stack.manifest::<PublicListing>().await.deltas.len(), left);
-        assert_exact(&stack).await;
-    }
+    stack.clock.advance(WEEK);
+    assert!(matches!(run_with(&stack, ONE_PAGE).await, Compacted::Written { from_entities: false, .. }));
+    assert_eq!(stack.manifest::<PublicListing>().await.deltas.len(), 0);
     let folded = assert_exact(&stack).await;
     assert!(folded.is_sorted_by(|one, next| one.base_order(next).is_lt()), "parts are in the order of a base");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn no_sorted_run_is_larger_than_the_buffer() {
-    let stack = Stack::new().await;
-    stack.feed(&listings(0..300, 1)).await;
-    let compaction = limited(&stack, &stack.aws.endpoint_url, ONE_PAGE);
-    let mut largest = 0;
-    while let Compacted::Reading { records } = compaction.run().await.unwrap() {
-        let runs = progress(&stack).await.unwrap().runs;
-        assert_eq!(runs.iter().map(|run| run.records).sum::<u64>(), records);
-        largest = runs.iter().map(|run| run.records).fold(largest, u64::max);
-        assert!(runs.iter().all(|run| run.parts.len() as u64 >= run.records / 2), "parts are small");
-    }
-    let held = BUFFER_BYTES / size_of::<PublicListing>();
-    assert!(largest > 1 && largest as usize <= held, "{largest} listings in a buffer for {held}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -385,11 +361,11 @@ async fn a_rebuild_that_is_a_day_old_begins_anew() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_damaged_run_is_read_again_from_the_entities() {
+async fn a_damaged_slice_is_read_again_from_the_entities() {
     let stack = Stack::new().await;
     stack.feed(&listings(0..60, 1)).await;
     run_with(&stack, ONE_PAGE).await;
-    let damaged = progress(&stack).await.unwrap().runs.remove(0).parts.remove(0);
+    let damaged = progress(&stack).await.unwrap().slices.remove(0);
     let bucket = base_bucket(&stack.aws.endpoint_url);
     bucket.put(&damaged.key, Bytes::from_static(b"\x01nonsense")).await.unwrap();
     let outcome = run_with(&stack, IN_ONE_RUN).await;
@@ -401,7 +377,7 @@ async fn a_damaged_run_is_read_again_from_the_entities() {
 async fn the_entities_are_read_at_the_pace_that_is_set() {
     let simulation = Simulation::new().await;
     simulation.feed(&listings(0..60, 1)).await;
-    let limits = RebuildLimits { read_units_per_second: 1, slice: Duration::from_hours(1), ..ONE_PAGE };
+    let limits = RebuildLimits { read_units_per_second: 1, slice: Duration::from_hours(1) };
     let began = simulation.elapsed();
     let outcome = simulation.compaction::<PublicListing>().with_limits(limits).run().await.unwrap();
     assert!(matches!(outcome, Compacted::Written { .. }), "{outcome:?}");

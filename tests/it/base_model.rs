@@ -94,7 +94,7 @@ impl Model {
 
     fn compaction(&self) -> Compaction<PublicListing> {
         // So little memory that a fold takes one delta, and a rebuild sorts in many runs.
-        let limits = RebuildLimits { buffer_bytes: 2_000, ..RebuildLimits::at_once() };
+        let limits = RebuildLimits::at_once();
         self.simulation.compaction().with_thresholds(THRESHOLDS).with_limits(limits)
     }
 

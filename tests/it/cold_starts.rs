@@ -301,7 +301,7 @@ impl History {
 
     /// Writes the first base while the writer is at work, in as many runs and from as many pieces as it can have.
     async fn compact_in_slices(&self) {
-        let limits = RebuildLimits { buffer_bytes: 1, slice: Duration::ZERO, ..RebuildLimits::default() };
+        let limits = RebuildLimits { slice: Duration::ZERO, ..RebuildLimits::default() };
         let compaction = self.simulation.compaction::<PublicListing>().with_limits(limits);
         let mut outcome = compaction.run().await.unwrap();
         while let Compacted::Reading { .. } = outcome {

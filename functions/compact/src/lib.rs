@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use common::aws::{Missing, Patience};
 use common::clock::Clock;
-use common::metrics::{MEMORY_VARIABLE, Meter, Metric};
+use common::metrics::{Meter, Metric};
 use common::preflight;
 use common::records::{PublicItem, PublicListing};
 use common::resources::REBUILD_READ_UNITS_VARIABLE;
@@ -21,9 +21,6 @@ use serde_json::Value;
 
 /// The schedule's interval.
 const MINUTE_MILLIS: i64 = 60_000;
-/// A rebuild sorts records in the function's memory divided by this. Where it needs the most, it needs twice as much,
-/// and the rest is for pages and parts that are packed and unpacked.
-const MEMORY_PER_BUFFER: usize = 4;
 
 pub struct Compact {
     catalog: Compaction<PublicItem>,
@@ -48,17 +45,9 @@ pub fn worker(service: &Service<'_>) -> Result<Compact, Missing> {
 
 /// Returns what a rebuild may take. A number of read units that is none counts as missing.
 fn limits(service: &Service<'_>) -> Result<RebuildLimits, Missing> {
-    let defaults = RebuildLimits::default();
     let [read_units] = service.variables([REBUILD_READ_UNITS_VARIABLE])?;
     let read_units_per_second = read_units.parse::<u32>().map_err(|_| Missing(vec![REBUILD_READ_UNITS_VARIABLE]))?;
-    let megabytes = service.lambda_variable(MEMORY_VARIABLE).and_then(|megabytes| megabytes.parse::<usize>().ok());
-    let buffer_bytes = megabytes.map_or(defaults.buffer_bytes, buffer_bytes);
-    Ok(RebuildLimits { buffer_bytes, read_units_per_second, ..defaults })
-}
-
-/// Returns how many bytes of records a rebuild sorts at a time, if its function has `megabytes` of memory.
-pub const fn buffer_bytes(megabytes: usize) -> usize {
-    megabytes * 1_024 * 1_024 / MEMORY_PER_BUFFER
+    Ok(RebuildLimits { read_units_per_second, ..RebuildLimits::default() })
 }
 
 impl Worker for Compact {

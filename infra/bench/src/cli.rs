@@ -55,8 +55,6 @@ pub(crate) enum Command {
     /// Make the base of the listings from their entities, and print what that took.
     #[command(hide = true)]
     Rebuild {
-        /// The function's memory in megabytes.
-        memory_mb: usize,
         /// The most read units a second.
         read_units: u32,
     },
@@ -80,9 +78,6 @@ pub(crate) struct ScaleOptions {
     /// The number of instances that start at once.
     #[arg(long, default_value_t = 100, value_name = "N")]
     pub(crate) starts: usize,
-    /// The megabytes of `compact`, as in the template's parameter `CompactMemory`.
-    #[arg(long, default_value_t = 2_048, value_name = "MB")]
-    pub(crate) compact_memory_mb: usize,
     /// The most read units a second that `compact` takes to read entities. Without it, as many as the tables give.
     #[arg(long, value_name = "N")]
     pub(crate) read_units: Option<u32>,

@@ -38,7 +38,7 @@ fn main() -> ExitCode {
                 Command::AwsSide { data } => stack::run(data.as_deref()).await,
                 Command::UsualSide { size, now_millis } => read_model::usual::run(size, now_millis).await,
                 Command::ColdLoad { stream } => scale::replicas::run(stream).await,
-                Command::Rebuild { memory_mb, read_units } => scale::compaction::run(memory_mb, read_units).await,
+                Command::Rebuild { read_units } => scale::compaction::run(read_units).await,
             }
         })
     });

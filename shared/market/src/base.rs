@@ -194,8 +194,10 @@ pub struct Rebuild {
     pub start: LogPosition,
     /// Which entities are read next. `None` once all were read.
     pub next: Option<EntityCursor>,
-    /// The records that were read.
-    pub runs: Vec<SortedRun>,
+    /// How many records were read.
+    pub records: u64,
+    /// The records, packed like parts, in the order in which they were read.
+    pub slices: Vec<ObjectRef>,
 }
 
 /// A place among the entities of a stream.
@@ -204,14 +206,6 @@ pub struct EntityCursor {
     pub partition: u32,
     /// The last id before the place. `None` at the beginning of the partition.
     pub behind: Option<String>,
-}
-
-/// Records in the order of a base, in objects of the bucket.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SortedRun {
-    pub records: u64,
-    /// In the order of the records.
-    pub parts: Vec<ObjectRef>,
 }
 
 /// The row as a run has last seen it.

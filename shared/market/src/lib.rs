@@ -21,7 +21,7 @@ use common::resources::Table;
 use common::runtime::Service;
 use common::store::{Attributes, Row, StoreError, get_row, s};
 
-pub use base::{DeltaRef, EntityCursor, Hash, Manifest, ObjectRef, Rebuild, SortedRun, Standing, StoredRebuild};
+pub use base::{DeltaRef, EntityCursor, Hash, Manifest, ObjectRef, Rebuild, Standing, StoredRebuild};
 pub use commit::entity_row;
 pub use figures::{Figures, PriceReader, figures};
 pub use log::{EntityPage, GapWatch, Log, LogPosition, Tail, contiguous};

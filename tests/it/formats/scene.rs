@@ -11,7 +11,7 @@ use common::resources::Queue;
 use common::scope::{Scope, Tier};
 use common::timestamp::Timestamp;
 use feed::ApplyOutcome;
-use market::{EntityCursor, Log, LogPosition, ObjectRef, Rebuild, SortedRun};
+use market::{EntityCursor, Log, LogPosition, ObjectRef, Rebuild};
 use replica::base::Columnar;
 use serde_json::{Value, json};
 use tests::{NOON, Stack, compaction, item, listing, marketplace, order, sale, sold_listing, uuid};
@@ -181,12 +181,13 @@ async fn compact<R: Columnar>(stack: &Stack) {
 /// Leaves a base of the catalog that is being made.
 async fn rebuild_in_part(stack: &Stack) {
     let log = Log::<PublicItem>::new(stack.admin.stores().market);
-    let part = ObjectRef { key: format!("catalog/{}/0", uuid(0xb5)), hash: [7; 32] };
+    let slice = ObjectRef { key: format!("catalog/{}/0", uuid(0xb5)), hash: [7; 32] };
     let rebuild = Rebuild {
         began_at: noon(),
         start: LogPosition { seq: 1, changes: 2 },
         next: Some(EntityCursor { partition: 13, behind: Some("ak-47-redline".to_owned()) }),
-        runs: vec![SortedRun { records: 1, parts: vec![part] }],
+        records: 1,
+        slices: vec![slice],
     };
     let mut stored = log.rebuild().await.unwrap();
     assert!(log.put_rebuild(&mut stored, uuid(0xb3), Some(&rebuild)).await.unwrap());

@@ -55,8 +55,6 @@ struct CompactionFigures {
     removed: u64,
     /// The size of the tables on disk.
     table_bytes: u64,
-    /// The function's memory.
-    memory_mb: usize,
     rebuilt: Rebuilt,
     pace: Pace,
 }
@@ -109,9 +107,8 @@ pub(super) async fn measure(size: u64, options: &ScaleOptions) -> Result<Figures
     drop(database);
 
     let aws = AwsProcess::start_in(folder.path()).await?;
-    let (memory, read_units) =
-        (options.compact_memory_mb.to_string(), options.read_units.unwrap_or(u32::MAX).to_string());
-    let rebuilt: Rebuilt = aws.run_child(&[SUBCOMMAND, &memory, &read_units]).await?;
+    let read_units = options.read_units.unwrap_or(u32::MAX).to_string();
+    let rebuilt: Rebuilt = aws.run_child(&[SUBCOMMAND, &read_units]).await?;
     aws.stop().await?;
     folder.close().map_err(text)?;
     let live = size + FED_LISTINGS;
@@ -120,8 +117,8 @@ pub(super) async fn measure(size: u64, options: &ScaleOptions) -> Result<Figures
     }
     let read_units = rebuilt.runs.iter().map(|run| run.read_units).sum();
     let pace = Pace::new(read_units, RebuildLimits::default());
-    let (memory_mb, removed) = (options.compact_memory_mb, size * REMOVED_PER_LIVE);
-    let figures = CompactionFigures { size, removed, table_bytes, memory_mb, rebuilt, pace };
+    let removed = size * REMOVED_PER_LIVE;
+    let figures = CompactionFigures { size, removed, table_bytes, rebuilt, pace };
     Figures::new(&figures, figures.text(read_units))
 }
 
@@ -209,12 +206,8 @@ fn embedded(value: AttributeValue) -> Result<dynoxide::AttributeValue, String> {
 }
 
 /// Runs as the process that makes the base.
-pub(crate) async fn run(memory_mb: usize, read_units: u32) -> Result<(), String> {
-    let limits = RebuildLimits {
-        buffer_bytes: compact::buffer_bytes(memory_mb),
-        read_units_per_second: read_units,
-        ..RebuildLimits::default()
-    };
+pub(crate) async fn run(read_units: u32) -> Result<(), String> {
+    let limits = RebuildLimits { read_units_per_second: read_units, ..RebuildLimits::default() };
     let rebuilt = run_until_written(limits).await?;
     Ok(Output::Json.whole(&rebuilt)?)
 }
@@ -254,11 +247,11 @@ impl CompactionFigures {
     }
 
     fn introduction(&self) -> String {
-        let Self { size, removed, table_bytes, memory_mb, .. } = self;
+        let Self { size, removed, table_bytes, .. } = self;
         let gigabytes = number(*table_bytes as f64 / 1e9);
         format!(
             "A base from the entities of {size} live and {removed} removed listings, which take {gigabytes} GB in the \
-             embedded tables, with the buffer of a function of {memory_mb} MB."
+             embedded tables."
         )
     }
 
@@ -305,8 +298,7 @@ mod tests {
 
     #[test]
     fn a_run_that_reads_for_long_leaves_the_writing_to_another() {
-        let limits =
-            RebuildLimits { read_units_per_second: 100, slice: Duration::from_mins(5), ..RebuildLimits::default() };
+        let limits = RebuildLimits { read_units_per_second: 100, slice: Duration::from_mins(5) };
         let runs = |seconds: f64| Pace::new(seconds * 100.0, limits).runs;
         assert_eq!([0.0, 149.0, 151.0, 300.0, 449.0, 451.0, 600.0].map(runs), [1, 1, 2, 2, 2, 3, 3]);
     }

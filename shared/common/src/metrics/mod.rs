@@ -38,7 +38,7 @@ pub struct ReplicaGauge {
 /// The environment variable that names the metrics' namespace.
 pub const NAMESPACE_VARIABLE: &str = "METRICS_NAMESPACE";
 /// Lambda sets this variable to the function's memory in megabytes.
-pub const MEMORY_VARIABLE: &str = "AWS_LAMBDA_FUNCTION_MEMORY_SIZE";
+const MEMORY_VARIABLE: &str = "AWS_LAMBDA_FUNCTION_MEMORY_SIZE";
 
 /// A function's metrics: their namespace, the function's name, and what the instance has counted since the last line.
 /// The counts belong to a single request only if requests come one at a time, as they do under Lambda.

@@ -1,14 +1,14 @@
 //! Takes spans of the log into deltas, and folds deltas into a new base, part by part.
 //!
 //! Base and deltas are in the same order, so a fold holds the deltas and a few parts in memory, however large the base
-//! is. If the deltas do not fit into the buffer, the newer ones stay beside the new base, and the next run folds them.
+//! is.
 
 use std::collections::HashMap;
 
 use futures_util::{StreamExt, stream};
 use uuid::Uuid;
 
-use super::sorting::{Overlay, PartWriter, RunObjects, word_bytes};
+use super::writing::{Overlay, PartWriter, RunObjects};
 use super::{Compacted, Compaction, MAX_PUTS, run_id};
 use crate::base::columns::{Columnar, Columns};
 use crate::base::part::{self, Delta};
@@ -40,7 +40,7 @@ impl<R: Columnar> Compaction<R> {
     /// Puts a delta beside the base. Returns false if another run has changed the manifest in the meantime.
     pub(super) async fn extend(&self, manifest: &Manifest, standing: &Standing) -> Result<bool, StoreError> {
         let (end, newest) = self.span(manifest.end, standing.head.seq).await?;
-        // If a fold is due, there may be more deltas than memory holds, and they go anyway.
+        // If a fold is due, the deltas go anyway.
         let (mut deltas, last) = if manifest.deltas.len() < self.thresholds.max_deltas || self.is_fold_due(manifest) {
             (manifest.deltas.clone(), newest)
         } else {
@@ -66,33 +66,6 @@ impl<R: Columnar> Compaction<R> {
         }
         let batches = tail.take();
         Ok((end_of(position, &batches), last_changes(batches)))
-    }
-
-    /// Reads the log behind a position, up to `head` or a bit more, but not more than fits into the buffer. Returns
-    /// where it ends, and the last change to each record.
-    pub(super) async fn first_span(
-        &self,
-        position: LogPosition,
-        head: u64,
-    ) -> Result<(LogPosition, LastWords<R>), StoreError> {
-        let (mut tail, mut end, mut bytes) = (LogTail::new(position.seq), position, 0);
-        let mut last = LastWords::<R>::new();
-        while end.seq < head {
-            if !tail.read(&self.log, head, MAX_PAGES).await? {
-                return Err(gap());
-            }
-            for batch in tail.drain() {
-                if bytes >= self.limits.buffer_bytes {
-                    return Ok((end, last));
-                }
-                end = end_of::<R>(end, std::slice::from_ref(&batch));
-                for (id, record) in last_changes::<R>(vec![batch]) {
-                    bytes += word_bytes(record.as_ref());
-                    last.insert(id, record);
-                }
-            }
-        }
-        Ok((end, last))
     }
 
     /// Returns the position of a sequence number before the head. If entries behind it are missing, returns the head.
@@ -126,7 +99,7 @@ impl<R: Columnar> Compaction<R> {
     }
 
     pub(super) async fn fold(&self, base: &Manifest, standing: &Standing) -> Result<Compacted, StoreError> {
-        let (now, (last, folded)) = (self.clock.now(), self.oldest_words(base).await?);
+        let (now, last) = (self.clock.now(), self.last_words(&base.deltas).await?);
         let generation = run_id(now)?;
         let writer = PartWriter::new(RunObjects::new(&self.objects, R::STREAM, generation));
         let mut overlay = Overlay::new(&last, writer);
@@ -138,15 +111,14 @@ impl<R: Columnar> Compaction<R> {
             }
         }
         let (parts, records) = overlay.finish().await?;
-        let folded_to = if folded < base.deltas.len() { base.deltas[folded - 1].end } else { base.end };
-        let (end, written_at, scanned_at, deltas) = (folded_to, now, base.scanned_at, Vec::new());
-        let manifest = Manifest { generation, base: folded_to, end, records, written_at, scanned_at, parts, deltas };
+        let (end, written_at, scanned_at, deltas) = (base.end, now, base.scanned_at, Vec::new());
+        let manifest = Manifest { generation, base: end, end, records, written_at, scanned_at, parts, deltas };
         let written = Compacted::Written { records, parts: manifest.parts.len(), from_entities: false };
         Ok(if self.put_folded(manifest, base, standing).await? { written } else { Compacted::Overtaken })
     }
 
-    /// Puts the manifest of a folded base, and takes over the deltas that were not folded, also those that other runs
-    /// have written meanwhile. Returns false if another run has put another base.
+    /// Puts the manifest of a folded base, and takes over the deltas that other runs have written meanwhile. Returns false
+    /// if another run has put another base.
     ///
     /// A delta may begin before the position of the folded base, if it has taken in others. That does no harm: what it
     /// says about a record is either newer, or what the base says too.
@@ -167,23 +139,6 @@ impl<R: Columnar> Compaction<R> {
             later = Some(self.standing().await?);
         }
         Ok(false)
-    }
-
-    /// Returns the last change to each record of the oldest deltas, as many as fit into the buffer and at least one,
-    /// and how many deltas these are. Deltas that hold a stretch of the log together stay together.
-    async fn oldest_words(&self, base: &Manifest) -> Result<(LastWords<R>, usize), StoreError> {
-        let (mut last, mut bytes) = (LastWords::<R>::new(), 0);
-        for (number, delta) in base.deltas.iter().enumerate() {
-            let begins = number > 0 && delta.end != base.deltas[number - 1].end;
-            if begins && bytes >= self.limits.buffer_bytes {
-                return Ok((last, number));
-            }
-            for (id, record) in self.words(&delta.object).await? {
-                bytes += word_bytes(record.as_ref());
-                last.insert(id, record);
-            }
-        }
-        Ok((last, base.deltas.len()))
     }
 
     /// Returns the last change to each record of some deltas, which come oldest first.

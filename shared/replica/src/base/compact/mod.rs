@@ -9,7 +9,7 @@
 
 mod deltas;
 mod rebuild;
-mod sorting;
+mod writing;
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -54,9 +54,6 @@ pub struct Compaction<R> {
 /// Bounds of a rebuild.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RebuildLimits {
-    /// How many bytes of records are held in memory to be sorted, by estimate. While sorted runs are merged, they and
-    /// the log take as much each.
-    pub buffer_bytes: usize,
     /// How many read units the entities may take a second. One is a strongly consistent read of 4 KB.
     pub read_units_per_second: u32,
     /// After this time a run leaves the rest to the next one.
@@ -86,14 +83,13 @@ impl Default for Thresholds {
 impl RebuildLimits {
     /// Returns limits for a rebuild in one run, as fast as the store answers.
     pub fn at_once() -> Self {
-        Self { read_units_per_second: u32::MAX, slice: Duration::MAX, ..Self::default() }
+        Self { read_units_per_second: u32::MAX, slice: Duration::MAX }
     }
 }
 
 impl Default for RebuildLimits {
     fn default() -> Self {
         Self {
-            buffer_bytes: 512 * 1_024 * 1_024,
             read_units_per_second: REBUILD_READ_UNITS,
             // The two streams together take two thirds of the function's time-out.
             slice: Duration::from_mins(5),

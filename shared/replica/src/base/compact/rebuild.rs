@@ -1,8 +1,9 @@
-//! Makes a base from the entities, in memory that does not depend on how many there are. Several runs may share the
-//! work: each reads entities for a while, writes down how far it came, and leaves the rest to the next one.
+//! Makes a base from the entities. Several runs may share the work: each reads entities for a while, writes down how far
+//! it came, and leaves the rest to the next one.
 //!
-//! 1. The entities are read page by page, and sorted in runs.
-//! 2. The runs are merged into parts. The log since before the scan is laid over them, as much of it as memory holds.
+//! 1. The entities are read page by page, and put into the bucket in slices.
+//! 2. All of them are sorted in memory, and written as the parts of the base. The log since before the scan is laid over
+//!    them, as much of it as fits into one delta.
 //! 3. Deltas take the rest of the log, at least up to where the head was after the scan. Parts and deltas together are
 //!    exact there, because the log has the last word about each entity that has changed since it was read.
 //! 4. The manifest is put.
@@ -13,9 +14,10 @@ use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
 use super::deltas::LastWords;
-use super::sorting::{Overlay, PartWriter, RunObjects, SortBuffer};
+use super::writing::{Overlay, PartWriter, RunObjects};
 use super::{Compacted, Compaction, MAX_PUTS, run_id};
-use crate::base::columns::Columnar;
+use crate::base::columns::{Columnar, Columns};
+use crate::base::part::{self, Packer};
 use common::clock::Moment;
 use common::store::StoreError;
 use common::timestamp::{DAY_MILLIS, Timestamp};
@@ -93,7 +95,8 @@ impl<R: Columnar> Compaction<R> {
         if !self.save(&mut stored, None).await? || !self.log.settle(seen.head).await? {
             return Ok(Compacted::Overtaken);
         }
-        let mut rebuild = Rebuild { began_at, start: seen.head, next: Some(EntityCursor::default()), runs: Vec::new() };
+        let mut rebuild =
+            Rebuild { began_at, start: seen.head, next: Some(EntityCursor::default()), records: 0, slices: Vec::new() };
         while rebuild.next.is_some() {
             if !self.read_entities(&mut rebuild, &mut stored, Moment::now(&*self.clock)).await? {
                 return Ok(Compacted::Overtaken);
@@ -118,10 +121,10 @@ impl<R: Columnar> Compaction<R> {
             if !self.read_entities(&mut rebuild, &mut stored, began).await? {
                 return Ok(Compacted::Overtaken);
             }
-            // A merge needs a while, and nothing of it is kept if the run ends before.
+            // Parts take a while, and nothing of them is kept if the run ends before.
             let is_late = !was_read && began.age(&*self.clock) > self.limits.slice / 2;
             if rebuild.next.is_some() || is_late {
-                return Ok(Compacted::Reading { records: rebuild.runs.iter().map(|run| run.records).sum() });
+                return Ok(Compacted::Reading { records: rebuild.records });
             }
             match self.write_rebuilt(&rebuild, seen).await {
                 // An object has been damaged, or the log no longer reaches back to the beginning.
@@ -155,7 +158,7 @@ impl<R: Columnar> Compaction<R> {
         let began_at = self.clock.now();
         let before = self.log.before_scan(seen.head.seq, began_at).await?;
         let start = self.position_before(before, seen.head).await?;
-        Ok(Rebuild { began_at, start, next: Some(EntityCursor::default()), runs: Vec::new() })
+        Ok(Rebuild { began_at, start, next: Some(EntityCursor::default()), records: 0, slices: Vec::new() })
     }
 
     /// Reads entities until all were read or the time is over, and at least one page. Returns false if another run has
@@ -170,27 +173,19 @@ impl<R: Columnar> Compaction<R> {
             return Ok(true);
         }
         let mut pacer = Pacer::new(self.limits.read_units_per_second);
-        let mut buffer = SortBuffer::new(self.limits.buffer_bytes);
+        let mut slice = Packer::default();
         while let Some(EntityCursor { partition, behind }) = rebuild.next.take() {
             pacer.wait().await;
             let page = match self.log.entities(partition, behind.clone()).await {
                 Ok(page) => page,
                 Err(error) => {
                     rebuild.next = Some(EntityCursor { partition, behind });
-                    self.keep(&mut buffer, rebuild, stored).await?;
+                    self.keep(slice.rest(), rebuild, stored).await?;
                     return Err(error);
                 }
             };
             pacer.spent(page.units);
-            for record in page.records {
-                let id = record.id();
-                if buffer.push(record) {
-                    rebuild.next = Some(EntityCursor { partition, behind: Some(id.to_string()) });
-                    if !self.keep(&mut buffer, rebuild, stored).await? {
-                        return Ok(false);
-                    }
-                }
-            }
+            let full: Vec<Vec<R>> = page.records.into_iter().filter_map(|record| slice.push(record)).collect();
             rebuild.next = match page.last {
                 Some(last) => Some(EntityCursor { partition, behind: Some(last) }),
                 None if partition + 1 < ENTITY_PARTITIONS => {
@@ -198,21 +193,34 @@ impl<R: Columnar> Compaction<R> {
                 }
                 None => None,
             };
+            if !full.is_empty() {
+                let records = full.into_iter().flatten().chain(std::mem::take(&mut slice).rest()).collect();
+                if !self.keep(records, rebuild, stored).await? {
+                    return Ok(false);
+                }
+            }
             if began.age(&*self.clock) >= self.limits.slice {
                 break;
             }
         }
-        self.keep(&mut buffer, rebuild, stored).await
+        self.keep(slice.rest(), rebuild, stored).await
     }
 
-    /// Puts what the buffer holds into the bucket as a run, and writes down how far the entities were read.
+    /// Puts records into the bucket as a slice, and writes down how far the entities were read.
     async fn keep(
         &self,
-        buffer: &mut SortBuffer<R>,
+        records: Vec<R>,
         rebuild: &mut Rebuild,
         stored: &mut StoredRebuild,
     ) -> Result<bool, StoreError> {
-        rebuild.runs.extend(self.put_run(&buffer.take_sorted()).await?);
+        let mut objects = RunObjects::new(&self.objects, R::STREAM, run_id(self.clock.now())?);
+        if !records.is_empty() {
+            for packed in part::pack(&records)? {
+                objects.put(packed).await?;
+            }
+        }
+        rebuild.records += records.len() as u64;
+        rebuild.slices.append(&mut objects.written());
         self.save(stored, Some(&*rebuild)).await
     }
 
@@ -223,25 +231,31 @@ impl<R: Columnar> Compaction<R> {
     /// Writes the base whose entities were read, and puts its manifest.
     async fn write_rebuilt(&self, rebuild: &Rebuild, seen: &Standing) -> Result<Compacted, StoreError> {
         let head = self.log.head().await?;
-        let (base, last) = self.first_span(rebuild.start, head).await?;
+        let (base, last) = self.span(rebuild.start, head).await?;
         let manifest = self.write_parts(rebuild, base, &last).await?;
-        drop(last);
         let outcome = written(&manifest);
         Ok(if self.put_rebuilt(manifest, head, seen).await? { outcome } else { Compacted::Overtaken })
     }
 
-    /// Merges the records that were read, with these changes over them, into the parts of a base.
+    /// Sorts the records that were read, and writes them, with these changes over them, as the parts of a base.
     async fn write_parts(
         &self,
         rebuild: &Rebuild,
         base: LogPosition,
         last: &LastWords<R>,
     ) -> Result<Manifest, StoreError> {
+        let mut records = Vec::new();
+        for slice in &rebuild.slices {
+            records.append(&mut self.part(slice).await?.records()?);
+        }
+        records.sort_unstable_by(R::base_order);
         let (written_at, scanned_at) = (self.clock.now(), rebuild.began_at);
         let generation = run_id(written_at)?;
         let writer = PartWriter::new(RunObjects::new(&self.objects, R::STREAM, generation));
         let mut overlay = Overlay::new(last, writer);
-        self.merge(&rebuild.runs, &mut overlay).await?;
+        for record in records {
+            overlay.push(record).await?;
+        }
         let (parts, records) = overlay.finish().await?;
         Ok(Manifest { generation, base, end: base, records, written_at, scanned_at, parts, deltas: Vec::new() })
     }
