@@ -1,16 +1,19 @@
-//! `GET /v1/public/orders` on a stack of its own: what pages and batches cost, and the marks of busy months.
+//! `GET /v1/public/orders` on a stack of its own: what pages and batches cost, and the hours of busy months.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::time::Duration;
 
 use accounts::{Accounts, OrderPages};
+use aws_sdk_dynamodb::types::AttributeValue;
 use common::clock::Clock;
 use common::ids::UserId;
 use common::paging::Paging;
 use common::records::PublicOrder;
 use common::resources::{Resources, Table};
 use common::scope::Scope;
+use common::store::Row;
 use feed::ApplyOutcome::{Changed, Rejected, Unchanged};
-use feed::{ApplyOutcome, Stores};
 use local::environment::Variables;
 use local::meter::{Bill, CostMeter};
 use local::seed::StackAdmin;
@@ -64,6 +67,19 @@ async fn the_orders_of_a_user_in_one_batch_are_read_together_and_written_several
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_insert_into_a_busy_month_takes_one_read_and_one_transaction() {
+    let (stack, user) = (Stack::new().await, uuid(100).into());
+    let orders = busy_month(user, 400);
+    stack.feed(&orders[..396]).await;
+    let proxy = Proxy::start(&stack.aws.endpoint_url).await;
+    let stores = StackAdmin::new(&Variables::new(&proxy.url), stack.clock.clone()).unwrap().stores();
+    assert_eq!(stack.feed_through(stores, &orders[396..]).await, vec![Changed; 4]);
+    let calls: Vec<String> = proxy.take_calls().into_iter().map(|call| call.operation).collect();
+    assert_eq!(calls, ["BatchGetItem", "TransactWriteItems"]);
+    tests::assert_orders_are_dense(&stack).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn of_several_messages_about_an_order_in_one_batch_the_newest_counts_and_a_contradiction_is_refused() {
     let stack = Stack::new().await;
     let (user, other) = (uuid(100).into(), uuid(101).into());
@@ -81,14 +97,20 @@ async fn of_several_messages_about_an_order_in_one_batch_the_newest_counts_and_a
 }
 
 const PAGE_SIZE: usize = 50;
-/// A page behind many others may read this many units more than the first one: those of the 128 orders of a block.
+/// A page behind many others may read this many units more than the first one: those of the 128 orders that are read
+/// over without a look at the hours.
 const MAX_EXTRA_UNITS: f64 = 8.0;
 
 /// Returns orders of one month, one in each minute. Of every ten, the oldest comes last.
 fn busy_month(user: UserId, orders: u32) -> Vec<Value> {
-    let minute = |n: u32| if n % 10 == 9 { n - 9 } else { n + 1 };
+    month_of(user, 0..orders, 1)
+}
+
+/// Returns orders of one month with these numbers, one in so many minutes. Of every ten, the oldest comes last.
+fn month_of(user: UserId, numbers: Range<u32>, minutes: u32) -> Vec<Value> {
+    let minute = |n: u32| minutes * if n % 10 == 9 { n - 9 } else { n + 1 };
     let at = |n: u32| format!("2026-10-{:02}T{:02}:{:02}:00Z", 1 + n / 1_440, n / 60 % 24, n % 60);
-    (0..orders).map(|n| order(user, n, &at(minute(n)), 1)).collect()
+    numbers.zip(0..).map(|(number, n)| order(user, number, &at(minute(n)), 1)).collect()
 }
 
 /// Returns the ids of orders, newest first.
@@ -113,21 +135,19 @@ fn accounts(stack: &Stack, meter: &CostMeter) -> Accounts {
     Accounts::new(meter.attach(&dynamodb(stack)), table)
 }
 
-fn queries(bill: &Bill) -> u64 {
-    bill.calls.get("Query").copied().unwrap_or_default()
-}
-
-/// Whether a page took one Query, and hardly more than the first one.
-fn is_like(first: &Bill, bill: &Bill) -> bool {
-    queries(bill) == 1 && bill.read_units <= first.read_units + MAX_EXTRA_UNITS
+/// Asserts that a page took one Query and this many reads of single rows, and hardly more units than the first one.
+fn assert_is_like(first: &Bill, bill: &Bill, rows: u64, what: &str) {
+    let calls = |name: &str| bill.calls.get(name).copied().unwrap_or_default();
+    assert_eq!((calls("Query"), calls("GetItem"), bill.all_calls()), (1, rows, 1 + rows), "{what}: {bill:?}");
+    assert!(bill.read_units <= first.read_units + MAX_EXTRA_UNITS, "{what}: {bill:?}, and {first:?} for the first");
 }
 
 /// Asserts that every page shows what it should.
-async fn assert_all_pages(pages: &OrderPages, user: UserId, orders: &[Value], page_size: usize) {
+async fn assert_all_pages(pages: &OrderPages, user: UserId, orders: &[Value], page_size: usize, what: &str) {
     for (number, expected) in newest_first(orders).chunks(page_size).enumerate() {
         let found = pages.page(user, paging(number + 1, page_size)).await.unwrap();
         let expected = (expected.to_vec(), i64::try_from(orders.len()).unwrap());
-        assert_eq!((ids(&found.items), found.total), expected, "page {}", number + 1);
+        assert_eq!((ids(&found.items), found.total), expected, "{what}: page {}", number + 1);
     }
 }
 
@@ -139,17 +159,21 @@ async fn every_page_of_a_busy_month_costs_one_query_and_little_more_than_the_fir
     let pages = OrderPages::new(accounts(&stack, &meter));
     pages.page(user, paging(1, PAGE_SIZE)).await.unwrap();
     let first = meter.take();
-    assert_eq!(queries(&first), 1);
+    assert_is_like(&first, &first, 1, "the first page");
     let expected = newest_first(&orders);
     let last_page = expected.len() / PAGE_SIZE;
     pages.page(user, paging(last_page, PAGE_SIZE)).await.unwrap();
-    let bill = meter.take();
-    assert!(is_like(&first, &bill), "before the marks are remembered: {bill:?}");
+    assert_is_like(&first, &meter.take(), 2, "before the hours are remembered");
     for page in (1..=last_page).rev() {
         let found = pages.page(user, paging(page, PAGE_SIZE)).await.unwrap();
         assert_eq!(ids(&found.items), expected[(page - 1) * PAGE_SIZE..page * PAGE_SIZE], "page {page}");
-        let bill = meter.take();
-        assert!(is_like(&first, &bill), "page {page}: {bill:?}, and {first:?} for the first");
+        assert_is_like(&first, &meter.take(), 1, &format!("page {page}"));
+    }
+    for page in [12, 25, last_page] {
+        let cold = OrderPages::new(accounts(&stack, &meter));
+        let found = cold.page(user, paging(page, PAGE_SIZE)).await.unwrap();
+        assert_eq!(ids(&found.items), expected[(page - 1) * PAGE_SIZE..page * PAGE_SIZE], "page {page}, cold");
+        assert_is_like(&first, &meter.take(), 2, &format!("page {page}, cold"));
     }
 
     let (running, proxy) = stack.instance_behind_proxy().await;
@@ -162,58 +186,84 @@ async fn every_page_of_a_busy_month_costs_one_query_and_little_more_than_the_fir
     assert_eq!(AwsCall::round_trips(&proxy.take_calls()), 1);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn pages_stay_exact_when_the_marks_lack_orders() {
-    let (stack, user) = (Stack::new().await, uuid(100).into());
-    let stores = |block_orders: u64| {
-        let stores = stack.admin.stores();
-        Stores { accounts: stores.accounts.with_block_orders(block_orders), ..stores }
-    };
-    let (marking, without_marks) = (stores(4), stores(u64::MAX));
-    let orders = busy_month(user, 150);
-    let pages = || OrderPages::new(marking.accounts.clone());
-    let warm = pages();
-    // A summary names the latest 24 inserts, so marks that lack no more than these can catch up.
-    let mut inserted = 0;
-    for (stores, until) in [
-        (&without_marks, 30),
-        (&marking, 70),
-        (&without_marks, 75),
-        (&marking, 80),
-        (&without_marks, 120),
-        (&marking, 121),
-        (&marking, 150),
-    ] {
-        let outcomes = stack.feed_through(stores.clone(), &orders[inserted..until]).await;
-        assert!(outcomes.iter().all(|outcome| *outcome == ApplyOutcome::Changed), "{outcomes:?}");
-        inserted = until;
-        for pages in [&warm, &pages()] {
-            assert_all_pages(pages, user, &orders[..inserted], 7).await;
+const TABLE: &str = "marketplace-accounts";
+
+fn hours_key(user: UserId) -> Row {
+    [("pk", format!("hours#{user}")), ("sk", "2026-10".to_owned())]
+        .map(|(name, text)| (name.to_owned(), AttributeValue::S(text)))
+        .into()
+}
+
+async fn hours_of(stack: &Stack, user: UserId) -> Row {
+    let get = dynamodb(stack).get_item().table_name(TABLE).set_key(Some(hours_key(user)));
+    get.consistent_read(true).send().await.unwrap().item.unwrap()
+}
+
+/// Gives a user the hours that another one had, or none.
+async fn set_hours(stack: &Stack, user: UserId, hours: Option<&Row>) {
+    let (client, key) = (dynamodb(stack), hours_key(user));
+    match hours {
+        Some(hours) => {
+            let row = hours.clone().into_iter().chain(key).collect();
+            client.put_item().table_name(TABLE).set_item(Some(row)).send().await.map(drop).unwrap();
         }
+        None => client.delete_item().table_name(TABLE).set_key(Some(key)).send().await.map(drop).unwrap(),
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_repair_makes_the_marks_that_a_busy_month_lacks() {
-    let (stack, meter, user) = (Stack::new().await, CostMeter::default(), uuid(100).into());
-    let (orders, later) = (busy_month(user, 400), order(user, 400, "2026-11-01T00:00:00Z", 1));
-    let stores = stack.admin.stores();
-    let without_marks = Stores { accounts: stores.accounts.with_block_orders(u64::MAX), ..stores };
-    stack.feed_through(without_marks, &[&orders[..], &[later][..]].concat()).await;
-    let accounts = accounts(&stack, &meter).with_block_orders(4);
-    for unmarked in [1, 0] {
-        let found = accounts.repair_orders(user, stack.clock.now(), false, false).await.unwrap();
-        assert_eq!(found.unmarked_months, unmarked, "{found:?}");
+async fn pages_stay_exact_when_the_hours_are_missing_behind_or_ahead() {
+    let stack = Stack::new().await;
+    // The hours after each number of orders.
+    let (mut hours, other, mut fed) = (BTreeMap::new(), uuid(99).into(), 0);
+    for number in [40, 60, 83] {
+        stack.feed(&month_of(other, 0..number, 20)[fed..]).await;
+        hours.insert(number, hours_of(&stack, other).await);
+        fed = number as usize;
     }
+    // A summary names the latest 24 inserts, so hours that lack no more than these can catch up.
+    for (number, what) in [(0_u32, "missing"), (40, "far behind"), (60, "behind"), (83, "ahead")] {
+        let (user, first) = (uuid(100 + u128::from(number)).into(), 1_000 * (1 + number));
+        let orders = month_of(user, first..first + 150, 20);
+        let pages = || OrderPages::new(stack.admin.stores().accounts).with_max_read_over(4);
+        stack.feed(&orders[..80]).await;
+        let warm = pages();
+        assert_all_pages(&warm, user, &orders[..80], 7, what).await;
+        set_hours(&stack, user, hours.get(&number)).await;
+        let mut fed = 80;
+        for until in [80, 83, 84, 115, 149] {
+            stack.feed(&orders[fed..until]).await;
+            fed = until;
+            for (pages, which) in [(&warm, "warm"), (&pages(), "cold")] {
+                assert_all_pages(pages, user, &orders[..until], 7, &format!("{what}, {which}, at {until}")).await;
+            }
+        }
+        let found = stack.admin.stores().accounts.repair_orders(user, stack.clock.now(), false, false).await.unwrap();
+        assert_eq!((found.hours, found.summaries), (1, 0), "{what}");
+        stack.feed(&orders[149..]).await;
+        for (pages, which) in [(&warm, "warm"), (&pages(), "cold")] {
+            assert_all_pages(pages, user, &orders, 7, &format!("{what}, {which}, repaired")).await;
+        }
+    }
+    tests::assert_orders_are_dense(&stack).await;
+}
 
-    let pages = OrderPages::new(accounts);
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repair_makes_the_hours_that_a_busy_month_lacks() {
+    let (stack, meter, user) = (Stack::new().await, CostMeter::default(), uuid(100).into());
+    stack.feed(&busy_month(user, 400)).await;
+    set_hours(&stack, user, None).await;
     let mut units = Vec::new();
-    for page in [1, 101, 101] {
-        meter.take();
-        let found = pages.page(user, paging(page, 4)).await.unwrap();
-        let bill = meter.take();
-        assert_eq!((queries(&bill), found.total), (1, 401));
-        units.push(bill.read_units);
+    for missing in [1, 0] {
+        let pages = OrderPages::new(accounts(&stack, &meter));
+        for page in [1, 100, 100] {
+            meter.take();
+            assert_eq!(pages.page(user, paging(page, 4)).await.unwrap().total, 400);
+        }
+        units.push(meter.take().read_units);
+        let accounts = stack.admin.stores().accounts;
+        let found = accounts.repair_orders(user, stack.clock.now(), false, false).await.unwrap();
+        assert_eq!(found.hours, missing, "{found:?}");
     }
-    assert!(units[2] <= units[0], "{units:?}");
+    assert!(units[1] < units[0] / 3.0, "{units:?}");
 }

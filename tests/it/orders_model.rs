@@ -10,7 +10,6 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use common::aws::Patience;
 use common::ids::UserId;
 use common::paging::Paging;
-use feed::Stores;
 use futures_util::future::join_all;
 use local::aws::limits::{Latency, Limits};
 use serde_json::{Value, json};
@@ -18,8 +17,8 @@ use tests::{Administrator, Adversaries, HttpReply, Simulation, Stack, histories,
 use tokio::time::sleep;
 
 const ORDERS: u32 = 160;
-/// How many orders a block of a busy month holds here.
-const BLOCK_ORDERS: u64 = 4;
+/// How many orders of a month are read over here without a look at its hours.
+const MAX_READ_OVER: usize = 4;
 
 /// Returns the orders in the order in which they are inserted. Their times jump about, so that inserts land on every
 /// page.
@@ -122,13 +121,7 @@ async fn insert_and_change(stack: &Stack) {
 
 /// Returns orders of one month, in the order in which they are inserted. Several share each time.
 fn busy_month(user: UserId) -> Vec<Value> {
-    (0..ORDERS).map(|n| order(user, n + 1, &format!("2026-11-20T10:{:02}:00Z", (n * 37) % 23), 1)).collect()
-}
-
-/// Returns the tables, with small blocks of orders.
-fn stores(administrator: &Administrator) -> Stores {
-    let stores = administrator.admin.stores();
-    Stores { accounts: stores.accounts.with_block_orders(BLOCK_ORDERS), ..stores }
+    (0..ORDERS).map(|n| order(user, n + 1, &format!("2026-11-20T{:02}:30:00Z", (n * 37) % 23), 1)).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -243,7 +236,7 @@ async fn a_page_waits_until_a_slow_insert_shows() {
 async fn fill_a_busy_month(administrator: &Administrator, adversaries: Option<&RefCell<Adversaries>>) -> u32 {
     let user = uuid(1_000).into();
     let history = busy_month(user);
-    let stores = stores(administrator);
+    let stores = administrator.admin.stores();
     let inserted = AtomicUsize::new(0);
     let write = async {
         let mut rest = history.as_slice();
@@ -294,7 +287,7 @@ async fn fill_a_busy_month(administrator: &Administrator, adversaries: Option<&R
         }
         answered
     };
-    let pages = || OrderPages::new(stores.accounts.clone());
+    let pages = || OrderPages::new(stores.accounts.clone()).with_max_read_over(MAX_READ_OVER);
     let ((), one, other) = tokio::join!(write, read(pages()), read(pages()));
     one + other
 }

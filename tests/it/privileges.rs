@@ -10,7 +10,7 @@ use common::runtime::Worker;
 use common::scope::Scope;
 use local::workers::INGEST_INSTANCES;
 use serde_json::Value;
-use tests::{Fault, FunctionGrant, PATHS, Receiver, Stack, Template, balance, hand, market, order, sale, uuid};
+use tests::{Fault, FunctionGrant, PATHS, Receiver, Stack, Template, balance, hand, market, sale, uuid};
 use webhooks::delivery::Status;
 
 use crate::account::Settings;
@@ -80,9 +80,6 @@ async fn feed_applied() -> Used {
     stack.prove(&stack.endpoint(users[0], &receiver.url).await.0).await;
     // The first delivery of a new endpoint waits for the drain of its account, which the slow lane calls.
     stack.endpoint(users[1], &receiver.url).await;
-    // With 128 orders the month is busy: the next order reads the month and cuts it into blocks.
-    let orders: Vec<_> = (100..228).map(|number| order(users[0], number, "2026-11-20T10:00:00Z", 1)).collect();
-    stack.feed(&orders).await;
 
     let queue = stack.queue(Queue::Feed);
     let (_workers, proxy) = stack.workers_behind_proxy().await;

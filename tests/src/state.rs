@@ -35,7 +35,7 @@ use crate::tables::{dynamodb, set_limit};
 
 const TABLES: [&str; 2] = ["marketplace-market", "marketplace-accounts"];
 /// The items that depend on the order in which changes came, by the start of their partition key.
-const HISTORY_PREFIXES: [&str; 5] = ["head#", "log#", "base#", "rebuild#", "marks#"];
+const HISTORY_PREFIXES: [&str; 4] = ["head#", "log#", "base#", "rebuild#"];
 const HISTORY_ATTRIBUTES: [&str; 3] = ["ttl", "ordinal", "recent"];
 
 type StoredRow = BTreeMap<String, Value>;
@@ -63,13 +63,24 @@ pub fn assert_same<V: PartialEq + Debug>(found: &BTreeMap<String, V>, expected: 
     assert!(differing.is_empty(), "{what}: found, expected: {differing:#?}");
 }
 
-/// Asserts that each user's orders are numbered without a gap, and that the summary names the latest of them.
+/// Asserts that each user's orders are numbered without a gap, that the summary names the latest of them, and that the
+/// hours count them all.
 pub async fn assert_orders_are_dense(stack: &Stack) {
     let (mut orders, mut summaries) = (BTreeMap::<String, Vec<(u64, String)>>::new(), BTreeMap::new());
+    let (mut hours, mut counted_hours) = (BTreeMap::new(), BTreeMap::<_, BTreeMap<String, u64>>::new());
     for item in scan(stack, TABLES[1]).await {
-        if let Some(user) = text(&item, "pk").strip_prefix("orders#") {
+        if let Some(user) = text(&item, "pk").strip_prefix("hours#") {
+            let counts = item.iter().filter(|(name, _)| !["pk", "sk"].contains(&name.as_str()));
+            let counts = counts.map(|(name, count)| (name.clone(), count.as_str().unwrap().parse().unwrap()));
+            hours.insert((user.to_owned(), text(&item, "sk").to_owned()), counts.collect::<BTreeMap<String, u64>>());
+        } else if let Some(user) = text(&item, "pk").strip_prefix("orders#") {
             let ordinal = item["ordinal"].as_str().unwrap().parse().unwrap();
-            orders.entry(user.to_owned()).or_default().push((ordinal, text(&item, "sk").to_owned()));
+            let position = text(&item, "sk");
+            let counts = counted_hours.entry((user.to_owned(), position[..7].to_owned())).or_default();
+            for name in ["orders".to_owned(), format!("h{}{}", &position[8..10], &position[11..13])] {
+                *counts.entry(name).or_default() += 1;
+            }
+            orders.entry(user.to_owned()).or_default().push((ordinal, position.to_owned()));
         } else if let Some(user) = text(&item, "pk").strip_prefix("summary#") {
             summaries.insert(user.to_owned(), (item["total"].clone(), item["recent"].clone()));
         }
@@ -83,6 +94,7 @@ pub async fn assert_orders_are_dense(stack: &Stack) {
         (user, (json!(orders.len().to_string()), json!(recent)))
     });
     assert_eq!(counted.collect::<BTreeMap<_, _>>(), summaries);
+    assert_eq!(counted_hours, hours);
 }
 
 /// Asserts that the log has no gap, and that replaying it from the beginning gives what the entities say.

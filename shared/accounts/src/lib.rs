@@ -1,7 +1,7 @@
 //! The accounts table, which holds what belongs to one user: orders and balance. No other code of the service reads or
 //! writes it.
 
-mod marks;
+mod hours;
 mod order_writes;
 mod orders;
 mod page;
@@ -24,27 +24,16 @@ pub use page::OrderPages;
 pub use repair::{OrderAuthority, OrderFindings, OrdersPage};
 pub use summary::MAX_RECENT_INSERTS;
 
-/// A month with fewer orders than this has no marks, and its blocks may hold this many.
-const MIN_BLOCK_ORDERS: u64 = 128;
-
 /// The accounts table.
 #[derive(Clone)]
 pub struct Accounts {
     client: Client,
     table: String,
-    block_orders: u64,
 }
 
 impl Accounts {
     pub fn new(client: Client, table: String) -> Self {
-        Self { client, table, block_orders: MIN_BLOCK_ORDERS }
-    }
-
-    /// Sets how many orders a block of a month may hold, so that tests see many blocks. With `u64::MAX` no marks are
-    /// written.
-    #[must_use]
-    pub fn with_block_orders(self, block_orders: u64) -> Self {
-        Self { block_orders, ..self }
+        Self { client, table }
     }
 
     /// Returns the accounts table that the environment names, to be checked by `probe`.

@@ -1,5 +1,5 @@
 //! Writes orders. Each order has an authority row, which decides whether a message changes the order. A new order
-//! updates its user's summary in the same transaction, and the marks of its month if that has any.
+//! is counted in the same transaction, in its user's summary and in the hours of its month.
 //!
 //! The orders of one user are read together and written several at a time. A transaction that is refused says whose
 //! conditions failed. Those orders are then written alone, so that none of them holds up the others.
@@ -10,7 +10,7 @@ use aws_sdk_dynamodb::types::TransactWriteItem;
 use serde::{Deserialize, Serialize};
 
 use super::order_writes::{OrderWrite, WRITES_PER_ORDER};
-use super::summary::{Place, Summary};
+use super::summary::Summary;
 use super::{Accounts, table};
 use common::backoff::{MAX_RACES, pause};
 use common::ids::{ItemId, ListingId, OrderId, OrderStatus, UserId};
@@ -160,10 +160,7 @@ impl Accounts {
                 }
             };
         for orders in inserts.chunks(INSERTS_PER_TRANSACTION) {
-            let (mut writes, next) = self.insertion(user, orders, &summary)?;
-            let places: Vec<Place> =
-                orders.iter().map(|new| Place::from_order(new.order.created_at, new.order.id)).collect();
-            writes.extend(self.mark(user, &summary, &places).await?);
+            let (writes, next) = self.insertion(user, orders, &summary)?;
             if let Some(places) = self.transact(writes, orders, outcomes).await? {
                 return Ok(Round::Refused(places));
             }

@@ -11,9 +11,10 @@
 //! behind skipped orders and the summary has changed since it was remembered. An order that the summary counts may even
 //! then not show yet. It does as soon as its transaction has ended, so the orders are read again after a short pause.
 //!
-//! Which months to skip follows from the summary alone. Within a busy month, its marks say which blocks to skip. They
+//! Which months to skip follows from the summary alone. Within a busy month, its hours say which of them to skip. They
 //! are used only if they count as many orders of the month as the summary does, so they describe the same state. If
-//! there are none that do, the orders of the month are read over, which is slow but exact.
+//! there are none that do, the orders of the month are read over. So are those of the hour in which the page begins.
+//! That is exact, but slow if there are many.
 //!
 //! An order that cannot be read is an error of its user's page. It is not left out as elsewhere ([`common::rows`]),
 //! because then page and total would no longer be exact.
@@ -24,7 +25,7 @@ use std::time::Duration;
 
 use lru::LruCache;
 
-use super::marks::Marks;
+use super::hours::Hours;
 use super::summary::{MAX_HIDDEN_INSERTS, Start, Summary};
 use super::{Accounts, table};
 use common::backoff::equal_jitter;
@@ -36,6 +37,8 @@ use common::store::{Attributes, Row, StoreError, s};
 /// If the user's summary is not remembered, a page after at most this many orders is read from the newest order on. For
 /// a deeper page the summary is read first.
 const MAX_ORDERS_READ_OVER: usize = 500;
+/// If more orders of the month than this lie before the page, its hours say which of them to skip.
+const MAX_READ_OVER_WITHOUT_HOURS: usize = 128;
 /// How many orders are read beyond the page, so that inserts during the read do not make a second read necessary.
 const EXTRA_ORDERS: usize = 8;
 /// The longest pauses before the orders are read again after their summary. An insert shows as a whole after some
@@ -50,10 +53,10 @@ const REREAD_PAUSES: [Duration; 6] = [
 ];
 /// The most users whose summaries an instance remembers. For one more it forgets the user who asked least recently.
 const MAX_USERS: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
-/// The most months whose marks it remembers. The marks of a month of 100,000 orders take about 30 KB.
+/// The most months whose hours it remembers. Those of a month with orders in each hour take about 15 KB.
 const MAX_MONTHS: NonZeroUsize = NonZeroUsize::new(1_000).unwrap();
 
-/// Reads pages of orders, and remembers the summaries and marks that this instance has seen.
+/// Reads pages of orders, and remembers the summaries and hours that this instance has seen.
 pub struct OrderPages {
     accounts: Accounts,
     memory: Memory,
@@ -79,8 +82,15 @@ struct OrderRow {
 
 impl OrderPages {
     pub fn new(accounts: Accounts) -> Self {
-        let memory = Memory::new(accounts.block_orders);
-        Self { accounts, memory }
+        Self { accounts, memory: Memory::new() }
+    }
+
+    /// Sets how many orders of a month are read over without a look at its hours, so that tests look at the hours of
+    /// small months.
+    #[must_use]
+    pub fn with_max_read_over(mut self, orders: usize) -> Self {
+        self.memory.max_read_over = orders;
+        self
     }
 
     /// Reads one page of a user's orders, newest first (specification 4.10.2).
@@ -96,26 +106,26 @@ impl OrderPages {
 
     async fn read(&self, user: UserId, paging: Paging) -> Result<(Summary, ReadOrders, usize), StoreError> {
         let remembered = self.memory.summary(user);
-        let (start, marking) = match &remembered {
+        let (start, unknown) = match &remembered {
             Some(summary) => self.memory.start(user, summary, paging.skip()),
-            None if paging.skip() <= MAX_ORDERS_READ_OVER => (Start::newest(paging.skip()), Marking::Fine),
+            None if paging.skip() <= MAX_ORDERS_READ_OVER => (Start::newest(paging.skip()), None),
             None => {
                 let summary = self.accounts.summary(user).await?;
                 return self.read_after(user, paging, summary).await;
             }
         };
-        let month = start.month.as_deref().filter(|_| marking != Marking::Fine);
-        if marking == Marking::Unknown && start.skip > MAX_ORDERS_READ_OVER {
-            let (summary, marks) = tokio::try_join!(self.accounts.summary(user), self.marks_of(user, month))?;
-            self.remember_marks(user, month, marks, &summary);
+        let unknown = unknown.as_deref();
+        if unknown.is_some() && start.skip > MAX_ORDERS_READ_OVER {
+            let (summary, hours) = tokio::try_join!(self.accounts.summary(user), self.hours_of(user, unknown))?;
+            self.memory.remember_hours(user, &summary, unknown, hours);
             return self.read_after(user, paging, summary).await;
         }
-        let (summary, read, marks) = tokio::try_join!(
+        let (summary, read, hours) = tokio::try_join!(
             self.accounts.summary(user),
             self.accounts.orders(user, &start, paging.take()),
-            self.marks_of(user, month),
+            self.hours_of(user, unknown),
         )?;
-        self.remember_marks(user, month, marks, &summary);
+        self.memory.remember_hours(user, &summary, unknown, hours);
         let known = remembered.as_ref().filter(|remembered| remembered.era == summary.era);
         let known = known.map_or(0, |remembered| remembered.total);
         // A read from the newest order on shows what was inserted. A read behind skipped orders does not, so there the
@@ -142,7 +152,7 @@ impl OrderPages {
             if paging.skip() as u64 >= summary.total {
                 return Ok((summary, ReadOrders::default(), 0));
             }
-            let start = self.start_by_marks(user, paging, &mut summary).await?;
+            let start = self.start_by_hours(user, paging, &mut summary).await?;
             let read = self.accounts.orders(user, &start, paging.take()).await?;
             let shows_recent = read.shows_recent(&summary, &start);
             if shows_recent && read.fills(&summary, start.skip, paging) {
@@ -159,31 +169,22 @@ impl OrderPages {
         }
     }
 
-    /// Finds where the page begins, and first reads the marks that this takes. The summary is read again if the marks
+    /// Finds where the page begins, and first reads the hours that this takes. The summary is read again if the hours
     /// turn out to be newer.
-    async fn start_by_marks(&self, user: UserId, paging: Paging, summary: &mut Summary) -> Result<Start, StoreError> {
-        let (start, marking) = self.memory.start(user, summary, paging.skip());
-        let Some(month) = start.month.as_deref().filter(|_| marking == Marking::Unknown) else { return Ok(start) };
-        let marks = self.accounts.marks(user, month).await?;
-        if marks.as_ref().is_some_and(|marks| marks.orders() > summary.orders_in(month)) {
+    async fn start_by_hours(&self, user: UserId, paging: Paging, summary: &mut Summary) -> Result<Start, StoreError> {
+        let (start, unknown) = self.memory.start(user, summary, paging.skip());
+        let Some(month) = unknown else { return Ok(start) };
+        let hours = self.accounts.hours(user, &month).await?;
+        if hours.as_ref().is_some_and(|hours| hours.orders() > summary.orders_in(&month)) {
             *summary = self.accounts.summary(user).await?;
         }
-        self.memory.remember_marks(user, summary, month, Marks::as_of(marks, summary, month));
+        self.memory.remember_hours(user, summary, Some(&month), hours);
         Ok(self.memory.start(user, summary, paging.skip()).0)
     }
 
-    async fn marks_of(&self, user: UserId, month: Option<&str>) -> Result<Option<Marks>, StoreError> {
+    async fn hours_of(&self, user: UserId, month: Option<&str>) -> Result<Option<Hours>, StoreError> {
         let Some(month) = month else { return Ok(None) };
-        self.accounts.marks(user, month).await
-    }
-
-    /// Remembers marks that were read beside a summary, unless they turn out to be newer.
-    fn remember_marks(&self, user: UserId, month: Option<&str>, marks: Option<Marks>, summary: &Summary) {
-        let Some(month) = month else { return };
-        let is_newer = marks.as_ref().is_some_and(|marks| marks.orders() > summary.orders_in(month));
-        if !is_newer {
-            self.memory.remember_marks(user, summary, month, Marks::as_of(marks, summary, month));
-        }
+        self.accounts.hours(user, month).await
     }
 }
 
@@ -274,29 +275,18 @@ impl Accounts {
 
 struct Memory {
     summaries: Mutex<LruCache<UserId, Summary>>,
-    /// The marks of months, each with the era of the summary that they belong to.
-    marks: Mutex<LruCache<(UserId, u64, String), Marks>>,
-    /// How many orders a block of a month may hold.
-    block_orders: u64,
-}
-
-/// Whether marks could save reading over orders that lie before the page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Marking {
-    /// No: few are read over.
-    Fine,
-    /// The marks that this instance remembers do not, but there may be finer ones.
-    Coarse,
-    /// This instance remembers no marks that hold.
-    Unknown,
+    /// The hours of months, each with the era of the summary that they belong to.
+    hours: Mutex<LruCache<(UserId, u64, String), Hours>>,
+    /// The most orders of a month that are read over without a look at its hours.
+    max_read_over: usize,
 }
 
 impl Memory {
-    fn new(block_orders: u64) -> Self {
+    fn new() -> Self {
         Self {
             summaries: Mutex::new(LruCache::sparse(MAX_USERS)),
-            marks: Mutex::new(LruCache::sparse(MAX_MONTHS)),
-            block_orders,
+            hours: Mutex::new(LruCache::sparse(MAX_MONTHS)),
+            max_read_over: MAX_READ_OVER_WITHOUT_HOURS,
         }
     }
 
@@ -314,29 +304,25 @@ impl Memory {
         }
     }
 
-    /// Remembers the marks of a month, which were read with this summary.
-    fn remember_marks(&self, user: UserId, summary: &Summary, month: &str, marks: Marks) {
-        lock(&self.marks).put((user, summary.era, month.to_owned()), marks);
+    /// Remembers the hours of a month if some were read. [`Self::start`] finds out whether they fit a summary.
+    fn remember_hours(&self, user: UserId, summary: &Summary, month: Option<&str>, hours: Option<Hours>) {
+        let Some((month, hours)) = month.zip(hours) else { return };
+        lock(&self.hours).put((user, summary.era, month.to_owned()), hours);
     }
 
-    /// Finds the order that has `skip` newer ones, by a summary and by the marks that this instance remembers. They
-    /// are brought up to the summary if its recent inserts are all that they lack.
-    fn start(&self, user: UserId, summary: &Summary, skip: usize) -> (Start, Marking) {
+    /// Finds the order that has `skip` newer ones, by a summary and by the hours that this instance remembers. They are
+    /// brought up to the summary if its recent inserts are all that they lack. Returns also the month whose hours
+    /// could bring the start nearer to the page, but are not known.
+    fn start(&self, user: UserId, summary: &Summary, skip: usize) -> (Start, Option<String>) {
         let start = summary.start(skip);
-        let Some(month) = start.month.clone() else { return (start, Marking::Fine) };
-        if start.skip as u64 <= self.block_orders {
-            return (start, Marking::Fine);
+        let Some(month) = start.month.clone().filter(|_| start.skip > self.max_read_over) else { return (start, None) };
+        let mut remembered = lock(&self.hours);
+        let hours = remembered.get_mut(&(user, summary.era, month.clone()));
+        let fitting = hours.and_then(|hours| hours.catch_up(summary, &month).then_some(&*hours));
+        match fitting {
+            Some(hours) => (hours.narrow(&month, start), None),
+            None => (start, Some(month)),
         }
-        let mut remembered = lock(&self.marks);
-        let Some(marks) = remembered.get_mut(&(user, summary.era, month.clone())) else {
-            return (start, Marking::Unknown);
-        };
-        if !marks.catch_up(summary, &month) {
-            return (start, Marking::Unknown);
-        }
-        let start = marks.narrow(start);
-        let is_fine = start.skip as u64 <= marks.max_block_orders(self.block_orders);
-        (start, if is_fine { Marking::Fine } else { Marking::Coarse })
     }
 }
 

@@ -108,7 +108,7 @@ pub(super) static KINDS: [RowKind; 22] = [
         ..kind("order-authority", ACCOUNTS, &["order#"], "Decides whether a message changes an order.")
     },
     RowKind { layout_in: ACCOUNTS_LAYOUTS, ..kind("order-summary", ACCOUNTS, &["summary#"], SUMMARY) },
-    RowKind { layout_in: "shared/accounts/src/marks.rs", ..kind("order-marks", ACCOUNTS, &["marks#"], MARKS) },
+    RowKind { layout_in: ACCOUNTS_LAYOUTS, ..kind("order-hours", ACCOUNTS, &["hours#"], HOURS) },
     RowKind { layout_in: ACCOUNTS_LAYOUTS, ..kind("balance", ACCOUNTS, &["balance#"], "") },
     RowKind {
         layout_in: WEBHOOKS_LAYOUTS,
@@ -138,8 +138,7 @@ const LOG_ENTRY: &str = "changes: the layout, then by postcard the number of cha
                          and an id.";
 const SUMMARY: &str = "How many orders there are, per month, and the latest inserts. It has an era since a repair has \
                        written it.";
-const MARKS: &str = "marks: the layout, then by postcard the blocks of a month, and of each: the milliseconds since the \
-                     start of the block before, the id of its first order or none, and its number of orders.";
+const HOURS: &str = "How many orders a month has, and how many were created in each hour: h, the day, the hour.";
 pub(super) const PART: &str = "packed: the layout, the length of the columns in four bytes, and the columns by zstd, \
                                 whose bytes may differ between its versions.";
 

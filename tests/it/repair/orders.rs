@@ -3,22 +3,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use accounts::OrderPages;
+use aws_sdk_dynamodb::types::AttributeValue;
 use common::ids::UserId;
 use common::paging::Paging;
 use common::resources::Table;
-use feed::{ApplyOutcome, Stores};
 use futures_util::{StreamExt, stream};
 use marketctl::repair::Mode;
 use serde_json::{Value, json};
-use tests::{Stack, assert_orders_are_dense, order, uuid};
+use tests::{Stack, assert_orders_are_dense, dynamodb, order, uuid};
 
-use super::{Rows, changed, put_back, repair_through, rows};
+use super::{Rows, changed, delete, put_back, repair_through, rows};
 
 pub(super) const TABLE: &str = "marketplace-accounts";
-/// How many orders a block of a busy month holds here.
-const BLOCK_ORDERS: u64 = 4;
-/// The rows of an insert of two orders: two authorities, two records, summary and marks.
-const INSERT_ROWS: usize = 6;
+/// How many orders of a month are read over here without a look at its hours.
+const MAX_READ_OVER: usize = 1;
+/// The rows of an insert of two orders: two authorities, two records, the summary, and the hours of two months.
+const INSERT_ROWS: usize = 7;
 /// The rows of an update: authority and record.
 const UPDATE_ROWS: usize = 2;
 /// The orders before the transaction that is cut.
@@ -26,9 +26,8 @@ const OLD_ORDERS: u32 = 11;
 /// How many users are looked at at the same time.
 const CONCURRENT_USERS: usize = 32;
 
-pub(super) fn stores(stack: &Stack) -> Stores {
-    let stores = stack.admin.stores();
-    Stores { accounts: stores.accounts.with_block_orders(BLOCK_ORDERS), ..stores }
+fn pages(stack: &Stack) -> OrderPages {
+    OrderPages::new(stack.admin.stores().accounts).with_max_read_over(MAX_READ_OVER)
 }
 
 fn user(number: u32) -> UserId {
@@ -74,11 +73,6 @@ fn owner(rows: &Rows, key: &[String; 2]) -> UserId {
     account.or_else(|| key[0].split_once('#').map(|(_, user)| user)).unwrap().parse().unwrap()
 }
 
-async fn feed(stack: &Stack, messages: &[Value]) {
-    let outcomes = stack.feed_through(stores(stack), messages).await;
-    assert!(outcomes.iter().all(|outcome| *outcome == ApplyOutcome::Changed), "{outcomes:?}");
-}
-
 /// Makes the rows of each user's transaction old that the user's number has a bit for.
 async fn cut(stack: &Stack, before: &Rows, users: u32, rows_each: usize) {
     let after = rows(stack, TABLE).await;
@@ -118,39 +112,40 @@ async fn orders_are_in_line_again_whichever_rows_of_the_last_insert_a_restore_ha
     let (stack, users) = (Stack::new().await, 1_u32 << INSERT_ROWS);
     let old = OLD_ORDERS as usize;
     let everybodys_old: Vec<Value> = (0..users).flat_map(|number| history(number)[..old].to_vec()).collect();
-    feed(&stack, &everybodys_old).await;
-    let (before, warm) = (rows(&stack, TABLE).await, OrderPages::new(stores(&stack).accounts));
+    stack.feed(&everybodys_old).await;
+    let (before, warm) = (rows(&stack, TABLE).await, pages(&stack));
     for_each_user(users, async |number| {
         assert!(assert_pages(&warm, user(number), &[&history(number)[..old]], "before").await);
-        feed(&stack, &history(number)[old..]).await;
+        stack.feed(&history(number)[old..]).await;
     })
     .await;
     cut(&stack, &before, users, INSERT_ROWS).await;
 
-    let cold = OrderPages::new(stores(&stack).accounts);
+    let cold = pages(&stack);
     for_each_user(users, async |number| {
-        let (history, what) = (history(number), format!("rows {number:06b} old"));
+        let (history, what) = (history(number), format!("rows {number:07b} old"));
         for pages in [&warm, &cold] {
             assert_pages(pages, user(number), &[&history[..old], &history], &what).await;
         }
     })
     .await;
-    let only_looked = repair_through(&stack, stores(&stack), Mode { dry_run: true, restored: false }).await.unwrap();
-    let report = repair_through(&stack, stores(&stack), Mode::default()).await.unwrap();
+    let only_looked =
+        repair_through(&stack, stack.admin.stores(), Mode { dry_run: true, restored: false }).await.unwrap();
+    let report = repair_through(&stack, stack.admin.stores(), Mode::default()).await.unwrap();
     assert_eq!(only_looked.orders.found, report.orders.found);
     assert!(!report.orders.is_in_line() && report.orders.failed.is_empty(), "{report:?}");
     assert_orders_are_dense(&stack).await;
     let repaired = rows(&stack, TABLE).await;
     for_each_user(users, async |number| {
-        let (mut orders, what) = (kept(&repaired, number), format!("rows {number:06b} old"));
-        let fresh = OrderPages::new(stores(&stack).accounts);
+        let (mut orders, what) = (kept(&repaired, number), format!("rows {number:07b} old"));
+        let fresh = pages(&stack);
         for pages in [&warm, &cold, &fresh] {
             assert!(assert_pages(pages, user(number), &[&orders], &what).await, "{what}: an error after the repair");
         }
         // What the restore undid comes again, and then something new.
         let missing = history(number).into_iter().filter(|order| !orders.contains(order));
         let next: Vec<Value> = missing.chain([order_of(number, OLD_ORDERS + 2)]).collect();
-        feed(&stack, &next).await;
+        stack.feed(&next).await;
         orders.extend(next);
         for pages in [&warm, &cold, &fresh] {
             assert!(assert_pages(pages, user(number), &[&orders], &what).await, "{what}: an error after a write");
@@ -158,7 +153,7 @@ async fn orders_are_in_line_again_whichever_rows_of_the_last_insert_a_restore_ha
     })
     .await;
     assert_orders_are_dense(&stack).await;
-    let again = repair_through(&stack, stores(&stack), Mode::default()).await.unwrap();
+    let again = repair_through(&stack, stack.admin.stores(), Mode::default()).await.unwrap();
     assert!(again.orders.is_in_line(), "{again:?}");
 }
 
@@ -171,34 +166,34 @@ async fn orders_change_again_whichever_rows_of_the_last_update_a_restore_has() {
         update
     };
     for number in 0..users {
-        feed(&stack, &[order_of(number, 0)]).await;
+        stack.feed(&[order_of(number, 0)]).await;
     }
     let before = rows(&stack, TABLE).await;
     for number in 0..users {
-        feed(&stack, &[update(number, 2)]).await;
+        stack.feed(&[update(number, 2)]).await;
     }
     cut(&stack, &before, users, UPDATE_ROWS).await;
-    let report = repair_through(&stack, stores(&stack), Mode::default()).await.unwrap();
+    let report = repair_through(&stack, stack.admin.stores(), Mode::default()).await.unwrap();
     assert_eq!((report.orders.found.other_version, report.orders.failed.len()), (2, 0), "{report:?}");
     for number in 0..users {
         // The same message completes an update that was undone, and changes nothing otherwise.
         stack.feed_outcomes(&[update(number, 2)]).await;
-        feed(&stack, &[update(number, 3)]).await;
-        let pages = OrderPages::new(stores(&stack).accounts);
+        stack.feed(&[update(number, 3)]).await;
+        let pages = pages(&stack);
         let page = pages.page(user(number), Paging { page: 1, page_size: 1 }).await.unwrap();
         assert_eq!(page.items[0].status.as_str(), "refunded");
     }
-    assert!(repair_through(&stack, stores(&stack), Mode::default()).await.unwrap().is_in_line());
+    assert!(repair_through(&stack, stack.admin.stores(), Mode::default()).await.unwrap().is_in_line());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn instances_that_remember_orders_that_a_restore_undid_read_them_again() {
     let (stack, number) = (Stack::new().await, 1);
     let index = |index: u32| order_of(number, index);
-    feed(&stack, &[0, 1, 2, 4, 5, 6].map(index)).await;
+    stack.feed(&[0, 1, 2, 4, 5, 6].map(index)).await;
     let before = rows(&stack, TABLE).await;
-    feed(&stack, &[8, 9, 10, 12].map(index)).await;
-    let warm = OrderPages::new(stores(&stack).accounts);
+    stack.feed(&[8, 9, 10, 12].map(index)).await;
+    let warm = pages(&stack);
     let all = [0, 1, 2, 4, 5, 6, 8, 9, 10, 12].map(index);
     for _ in 0..2 {
         assert!(assert_pages(&warm, user(number), &[&all], "before the restore").await);
@@ -206,39 +201,44 @@ async fn instances_that_remember_orders_that_a_restore_undid_read_them_again() {
     for key in changed(&before, &rows(&stack, TABLE).await) {
         put_back(&stack, TABLE, &before, &key).await;
     }
-    let report = repair_through(&stack, stores(&stack), Mode { dry_run: false, restored: true }).await.unwrap();
+    let report = repair_through(&stack, stack.admin.stores(), Mode { dry_run: false, restored: true }).await.unwrap();
     assert!(report.orders.is_in_line(), "{report:?}");
     // As many orders as were undone, in the same month.
-    feed(&stack, &[13, 14, 16, 17].map(index)).await;
+    stack.feed(&[13, 14, 16, 17].map(index)).await;
     let all = [0, 1, 2, 4, 5, 6, 13, 14, 16, 17].map(index);
     assert!(assert_pages(&warm, user(number), &[&all], "after the restore").await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn busy_months_without_marks_get_them() {
+async fn a_month_gets_hours_if_it_has_orders_and_loses_them_if_not() {
     let (stack, user) = (Stack::new().await, uuid(1_000).into());
     let orders: Vec<Value> = (1..10).map(|number| order(user, number, "2026-11-20T10:00:00Z", 1)).collect();
-    // With these stores the month is not busy yet.
     stack.feed(&orders).await;
     let before = rows(&stack, TABLE).await;
+    let hours = |month: &str| [format!("hours#{user}"), month.to_owned()];
+    let mut of_no_orders = before[&hours("2026-11")].clone();
+    of_no_orders.insert("sk".to_owned(), AttributeValue::S("2026-10".to_owned()));
+    delete(&stack, TABLE, &hours("2026-11")).await;
+    dynamodb(&stack).put_item().table_name(TABLE).set_item(Some(of_no_orders)).send().await.unwrap();
+
     let only_look = Mode { dry_run: true, restored: false };
-    for (mode, unmarked) in [(only_look, 1), (Mode::default(), 1), (only_look, 0)] {
-        let report = repair_through(&stack, stores(&stack), mode).await.unwrap();
-        assert_eq!((report.orders.found.unmarked_months, report.orders.is_in_line()), (unmarked, true), "{report:?}");
+    for (mode, wrong) in [(only_look, 2), (Mode::default(), 2), (only_look, 0)] {
+        let report = repair_through(&stack, stack.admin.stores(), mode).await.unwrap();
+        assert_eq!((report.orders.found.hours, report.orders.is_in_line()), (wrong, wrong == 0), "{report:?}");
     }
-    let written = changed(&before, &rows(&stack, TABLE).await);
-    let summary = [format!("summary#{user}"), "summary".to_owned()];
-    assert_eq!(written, [[format!("marks#{user}"), "2026-11".to_owned()], summary]);
+    let after = rows(&stack, TABLE).await;
+    assert_eq!(changed(&before, &after), [[format!("summary#{user}"), "summary".to_owned()]]);
+    assert!(before.keys().eq(after.keys()), "{:?}", after.keys());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_authority_that_contradicts_its_order_is_replaced() {
     let stack = Stack::new().await;
-    feed(&stack, &[order_of(1, 0), order_of(2, 0)]).await;
+    stack.feed(&[order_of(1, 0), order_of(2, 0)]).await;
     let before = rows(&stack, TABLE).await;
     let authority = [format!("order#{}", order_of(1, 0)["id"].as_str().unwrap()), "authority".to_owned()];
     tests::set_row_number(&stack, Table::Accounts, [&authority[0], &authority[1]], "created_at", 7).await;
-    let report = repair_through(&stack, stores(&stack), Mode::default()).await.unwrap();
+    let report = repair_through(&stack, stack.admin.stores(), Mode::default()).await.unwrap();
     assert_eq!((report.orders.without_record, report.orders.found.without_authority), (1, 1), "{report:?}");
     assert_eq!(rows(&stack, TABLE).await, before);
 }

@@ -35,7 +35,7 @@ fn ids(numbers: impl DoubleEndedIterator<Item = u32>) -> Vec<String> {
 
 /// Restores a table whose last transaction lacks these rows.
 async fn restored(undone_rows: u64) {
-    let (stack, what) = (Stack::new().await, format!("rows {undone_rows:05b} old"));
+    let (stack, what) = (Stack::new().await, format!("rows {undone_rows:06b} old"));
     deploy_settings(&stack, TABLE).await;
     stack.feed(&[1, 2, 3].map(order_of)).await;
     stack.feed(&[4, 5].map(order_of)).await;
@@ -61,5 +61,5 @@ async fn restored(undone_rows: u64) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn orders_are_right_again_whichever_rows_their_last_transaction_lacks() {
-    join_all([0, 0b00001, 0b00010, 0b10000, 0b01101].map(restored)).await;
+    join_all([0, 0b1, 0b10, 0b1_0000, 0b10_0000, 0b1101].map(restored)).await;
 }

@@ -64,8 +64,7 @@ struct OrderCounts {
     versions_apart: u64,
     misnumbered: u64,
     wrong_summaries: u64,
-    wrong_marks: u64,
-    unmarked_months: u64,
+    wrong_hours: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -94,8 +93,7 @@ impl Report {
         let has = |table| examined.contains(&table);
         let failed = orders.failed.into_iter();
         let failed = failed.map(|(user_id, error)| FailedUser { user_id, reason: error.to_string() }).collect();
-        let OrderFindings { without_authority, other_version, misnumbered, summaries, marks, unmarked_months } =
-            orders.found;
+        let OrderFindings { without_authority, other_version, misnumbered, summaries, hours } = orders.found;
         Self {
             in_line,
             dry_run,
@@ -110,8 +108,7 @@ impl Report {
                 versions_apart: other_version,
                 misnumbered,
                 wrong_summaries: summaries,
-                wrong_marks: marks,
-                unmarked_months,
+                wrong_hours: hours,
             }),
             keys: has(Table::Keys).then(|| Keys::new(&keys)),
             webhooks: has(Table::Webhooks).then(|| Webhooks::new(&endpoints)),
@@ -215,8 +212,7 @@ impl OrderCounts {
             ("authorities with another version", self.versions_apart),
             ("orders with a wrong number", self.misnumbered),
             ("wrong summaries", self.wrong_summaries),
-            ("months with wrong marks", self.wrong_marks),
-            ("busy months without marks", self.unmarked_months),
+            ("months with wrong hours", self.wrong_hours),
         ];
         counts.into_iter().map(|(what, count)| ["orders".to_owned(), what.to_owned(), count.to_string()])
     }
@@ -422,7 +418,7 @@ mod tests {
             }],
             "orders": {
                 "users": 1, "authorities_without_order": 1, "orders_without_authority": 0, "versions_apart": 0,
-                "misnumbered": 5, "wrong_summaries": 0, "wrong_marks": 0, "unmarked_months": 0,
+                "misnumbered": 5, "wrong_summaries": 0, "wrong_hours": 0,
             },
             "keys": { "keys": 9, "found": [
                 { "problem": "rotation_cut", "key_id": id_text(7), "user_id": id_text(8) },

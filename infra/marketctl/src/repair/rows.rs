@@ -34,14 +34,10 @@ pub struct OrdersReport {
 }
 
 impl OrdersReport {
-    /// Returns whether everything was in line. Months that are not marked are only slow.
+    /// Returns whether everything was in line.
     pub fn is_in_line(&self) -> bool {
-        self.without_record == 0 && is_right(self.found) && self.failed.is_empty()
+        self.without_record == 0 && self.found == OrderFindings::default() && self.failed.is_empty()
     }
-}
-
-fn is_right(found: OrderFindings) -> bool {
-    OrderFindings { unmarked_months: 0, ..found } == OrderFindings::default()
 }
 
 pub(super) async fn orders(
@@ -69,7 +65,7 @@ pub(super) async fn orders(
         match outcome {
             Ok(found) => {
                 report.found += found;
-                report.affected.extend((!is_right(found)).then_some(user));
+                report.affected.extend((found != OrderFindings::default()).then_some(user));
             }
             Err(error @ StoreError::Unavailable(_)) => return Err(error.into()),
             Err(error) => report.failed.push((user, error)),

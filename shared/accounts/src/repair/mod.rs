@@ -10,8 +10,9 @@
 mod plan;
 mod stored;
 
-use aws_sdk_dynamodb::types::{ConditionCheck, Delete, TransactWriteItem, Update};
+use aws_sdk_dynamodb::types::{ConditionCheck, Delete, Put, TransactWriteItem, Update};
 
+use super::hours::Hours;
 use super::order_writes::authority;
 use super::summary::Summary;
 use super::{Accounts, table};
@@ -43,7 +44,7 @@ impl Accounts {
         let mut found = None;
         for attempt in 0..MAX_ATTEMPTS {
             let stored = self.stored_orders(user).await?;
-            let mending = stored.mending(self.block_orders, now, new_era)?;
+            let mending = stored.mending(now, new_era)?;
             let found = *found.get_or_insert(mending.found);
             if dry_run {
                 return Ok(found);
@@ -78,8 +79,8 @@ impl Accounts {
         let mut groups =
             mending.orders.iter().map(|order| self.mend_order(user, order)).collect::<Result<Vec<_>, _>>()?;
         let Some(summary) = &mending.summary else { return self.send_groups(groups).await };
-        for (month, marks) in &mending.marks {
-            groups.push(vec![self.put_marks(user, month, marks)?]);
+        for (month, hours) in &mending.hours {
+            groups.push(vec![self.replace_hours(table::hours(user, month), hours.as_ref())?]);
         }
         let mut seen = total;
         if groups.iter().map(Vec::len).sum::<usize>() >= MAX_WRITES {
@@ -195,6 +196,16 @@ impl Accounts {
             update = update.expression_attribute_values(":seen", n(seen));
         }
         Ok(TransactWriteItem::builder().update(update.build()?).build())
+    }
+
+    /// Returns the write of the right hours of a month. A month without orders has none.
+    fn replace_hours(&self, key: Row, hours: Option<&Hours>) -> Result<TransactWriteItem, StoreError> {
+        let Some(hours) = hours else {
+            let delete = Delete::builder().table_name(&self.table).set_key(Some(key)).build()?;
+            return Ok(TransactWriteItem::builder().delete(delete).build());
+        };
+        let put = Put::builder().table_name(&self.table).set_item(Some(hours.to_row(key))).build()?;
+        Ok(TransactWriteItem::builder().put(put).build())
     }
 
     /// Returns the write of the right summary. A user without orders has none.

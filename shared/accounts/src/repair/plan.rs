@@ -1,14 +1,14 @@
 //! What has to change so that a user's orders fit together again.
 //!
 //! The records are taken as they are, because nothing else holds the orders themselves. Everything else follows from
-//! them: an authority has its record's version, ordinals have no gaps, and summary and marks count the records.
+//! them: an authority has its record's version, ordinals have no gaps, and summary and hours count the records.
 
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
 
 use super::stored::{StoredOrders, StoredRecord};
-use crate::marks::Marks;
-use crate::summary::{Place, Summary};
+use crate::hours::{Hour, Hours};
+use crate::summary::Summary;
 use common::store::StoreError;
 use common::timestamp::Timestamp;
 
@@ -23,10 +23,8 @@ pub struct OrderFindings {
     pub misnumbered: u64,
     /// Users whose summary was missing, unreadable or did not count what is there.
     pub summaries: u64,
-    /// Months whose marks were unreadable or did not count what is there.
-    pub marks: u64,
-    /// Busy months without marks, or with too coarse ones. Their pages are right, but slow.
-    pub unmarked_months: u64,
+    /// Months whose hours were missing, unreadable or did not count what is there.
+    pub hours: u64,
 }
 
 impl AddAssign for OrderFindings {
@@ -35,8 +33,7 @@ impl AddAssign for OrderFindings {
         self.other_version += other.other_version;
         self.misnumbered += other.misnumbered;
         self.summaries += other.summaries;
-        self.marks += other.marks;
-        self.unmarked_months += other.unmarked_months;
+        self.hours += other.hours;
     }
 }
 
@@ -45,7 +42,8 @@ pub(super) struct Mending {
     pub(super) orders: Vec<OrderMending>,
     /// The right summary, if it has to be written.
     pub(super) summary: Option<Summary>,
-    pub(super) marks: BTreeMap<String, Marks>,
+    /// The right hours of months that have others. A month without orders has none.
+    pub(super) hours: BTreeMap<String, Option<Hours>>,
     pub(super) found: OrderFindings,
 }
 
@@ -70,22 +68,23 @@ impl StoredOrders {
     /// than the record, because then it cannot be told which of them is right.
     ///
     /// A summary that is written begins a new era, at `now` or later. It is written in any case if `new_era` says so.
-    pub(super) fn mending(&self, block_orders: u64, now: Timestamp, new_era: bool) -> Result<Mending, StoreError> {
+    pub(super) fn mending(&self, now: Timestamp, new_era: bool) -> Result<Mending, StoreError> {
         let mut found = OrderFindings::default();
         let (orders, mut expected) = self.orders_and_summary(&mut found)?;
         expected.era = self.era;
-        let marks = self.marks_mending(block_orders, &mut found);
+        let hours = self.hours_mending()?;
+        found.hours = hours.len() as u64;
         let is_right = if expected.total == 0 { !self.has_summary } else { self.summary.as_ref() == Some(&expected) };
         found.summaries = u64::from(!is_right);
         expected.era = u64::try_from(now.millis()).unwrap_or_default().max(self.era + 1);
-        let is_wrong = !is_right || found.misnumbered > 0 || !marks.is_empty();
+        let is_wrong = !is_right || found.misnumbered > 0 || !hours.is_empty();
         let is_written = is_wrong || (new_era && expected.total > 0);
-        Ok(Mending { orders, summary: is_written.then_some(expected), marks, found })
+        Ok(Mending { orders, summary: is_written.then_some(expected), hours, found })
     }
 
     fn orders_and_summary(&self, found: &mut OrderFindings) -> Result<(Vec<OrderMending>, Summary), StoreError> {
         let mut inserts: Vec<&StoredRecord> = self.records.iter().collect();
-        inserts.sort_by_key(|record| (record.ordinal, record.place()));
+        inserts.sort_by_key(|record| (record.ordinal, &record.position));
         let (mut orders, mut summary) = (Vec::new(), Summary::default());
         for (ordinal, record) in (1..).zip(inserts) {
             summary.insert(record.created_at.month(), record.position.clone());
@@ -117,31 +116,16 @@ impl StoredOrders {
         }
     }
 
-    /// Makes marks anew for each month whose marks are wrong or too coarse.
-    fn marks_mending(&self, block_orders: u64, found: &mut OrderFindings) -> BTreeMap<String, Marks> {
-        let mut months = BTreeMap::<String, Vec<Place>>::new();
+    /// Counts the hours of each month anew. Returns those that are not as they are stored.
+    fn hours_mending(&self) -> Result<BTreeMap<String, Option<Hours>>, StoreError> {
+        let mut right = BTreeMap::<String, Hours>::new();
         for record in &self.records {
-            months.entry(record.created_at.month()).or_default().push(record.place());
+            right.entry(record.created_at.month()).or_default().insert(Hour::of(&record.position)?);
         }
-        // A month without orders may still have marks.
-        for month in self.marks.keys() {
-            months.entry(month.clone()).or_default();
-        }
-        let mut right = BTreeMap::new();
-        for (month, places) in months {
-            let stored = self.marks.get(&month);
-            let exact = stored.and_then(Option::as_ref).filter(|marks| marks.recounted(&places) == **marks);
-            let is_wrong = stored.is_some() && exact.is_none();
-            let is_coarse = match exact {
-                Some(marks) => marks.is_too_coarse(block_orders),
-                None => Marks::coarse(places.len() as u64).is_too_coarse(block_orders),
-            };
-            found.marks += u64::from(is_wrong);
-            found.unmarked_months += u64::from(!is_wrong && is_coarse);
-            if is_wrong || is_coarse {
-                right.insert(month, Marks::of(&places, block_orders));
-            }
-        }
-        right
+        let right = right.into_iter().map(|(month, hours)| (month, Some(hours)));
+        // A month without orders may still have hours.
+        let mut mending: BTreeMap<_, _> = self.hours.keys().map(|month| (month.clone(), None)).chain(right).collect();
+        mending.retain(|month, hours| hours.is_none() || self.hours.get(month) != Some(hours));
+        Ok(mending)
     }
 }

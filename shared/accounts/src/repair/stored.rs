@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::marks::Marks;
-use crate::summary::{Place, Summary};
+use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
+
+use crate::hours::Hours;
+use crate::summary::Summary;
 use crate::{Accounts, table};
 use common::ids::{OrderId, UserId};
 use common::layout::LAYOUT;
@@ -28,8 +30,8 @@ pub(super) struct StoredOrders {
     pub(super) era: u64,
     /// The summary, if it can be read.
     pub(super) summary: Option<Summary>,
-    /// The marks by month; `None` if they cannot be read.
-    pub(super) marks: BTreeMap<String, Option<Marks>>,
+    /// The hours by month; `None` if they cannot be read.
+    pub(super) hours: BTreeMap<String, Option<Hours>>,
 }
 
 impl Accounts {
@@ -39,11 +41,11 @@ impl Accounts {
             // A summary of a newer release must stay as it is.
             table::SUMMARY_FORMAT.of_row(row)?;
         }
-        let mut marks = BTreeMap::new();
-        for row in self.rows_of(table::marks_partition(user)).await? {
-            marks.insert(Attributes(&row).parsed(table::SK)?, Marks::from_row(&row).ok());
+        let mut hours = BTreeMap::new();
+        for row in rows_of(self.partition(table::hours_partition(user))).await? {
+            hours.insert(Attributes(&row).parsed(table::SK)?, Hours::from_row(&row).ok().flatten());
         }
-        let records = self.rows_of(table::orders_partition(user)).await?;
+        let records = rows_of(without_data(self.partition(table::orders_partition(user)))).await?;
         let records = records.iter().map(StoredRecord::from_row).collect::<Result<Vec<_>, _>>()?;
         Ok(StoredOrders {
             user,
@@ -53,7 +55,7 @@ impl Accounts {
             total: summary.as_ref().and_then(|row| Attributes(row).number(table::TOTAL)),
             era: summary.as_ref().and_then(|row| Attributes(row).number(table::ERA)).unwrap_or_default(),
             summary: summary.as_ref().and_then(|row| Summary::from_row(row).ok()),
-            marks,
+            hours,
         })
     }
 
@@ -72,29 +74,34 @@ impl Accounts {
         Ok(authorities)
     }
 
-    /// Reads the rows of a partition, without the data of orders.
-    async fn rows_of(&self, partition: String) -> Result<Vec<Row>, StoreError> {
-        let query = self
-            .client
+    fn partition(&self, partition: String) -> QueryFluentBuilder {
+        self.client
             .query()
             .table_name(&self.table)
             .consistent_read(true)
             .key_condition_expression("#pk = :pk")
-            .projection_expression("#sk, #ordinal, #version, #marks, #layout")
             .expression_attribute_names("#pk", table::PK)
-            .expression_attribute_names("#sk", table::SK)
-            .expression_attribute_names("#ordinal", table::ORDINAL)
-            .expression_attribute_names("#version", table::VERSION)
-            .expression_attribute_names("#marks", table::MARKS)
-            .expression_attribute_names("#layout", LAYOUT)
-            .expression_attribute_values(":pk", s(partition));
-        let mut pages = query.into_paginator().send();
-        let mut rows = Vec::new();
-        while let Some(page) = pages.next().await {
-            rows.append(&mut page?.items.unwrap_or_default());
-        }
-        Ok(rows)
+            .expression_attribute_values(":pk", s(partition))
     }
+}
+
+/// Lets a query of orders return what [`StoredRecord`] needs.
+fn without_data(orders: QueryFluentBuilder) -> QueryFluentBuilder {
+    orders
+        .projection_expression("#sk, #ordinal, #version, #layout")
+        .expression_attribute_names("#sk", table::SK)
+        .expression_attribute_names("#ordinal", table::ORDINAL)
+        .expression_attribute_names("#version", table::VERSION)
+        .expression_attribute_names("#layout", LAYOUT)
+}
+
+async fn rows_of(query: QueryFluentBuilder) -> Result<Vec<Row>, StoreError> {
+    let mut pages = query.into_paginator().send();
+    let mut rows = Vec::new();
+    while let Some(page) = pages.next().await {
+        rows.append(&mut page?.items.unwrap_or_default());
+    }
+    Ok(rows)
 }
 
 /// An order's record.
@@ -128,8 +135,7 @@ impl StoredRecord {
         table::ORDER_FORMAT.of_row(row)?;
         let read = Attributes(row);
         let position: String = read.parsed(table::SK)?;
-        let place = Place::parse(&position).and_then(|place| Some((place.at, place.id?)));
-        let (created_at, id) = place.ok_or_else(|| StoreError::corrupt(table::SK))?;
+        let (created_at, id) = table::parse_order_position(&position).ok_or_else(|| StoreError::corrupt(table::SK))?;
         Ok(Self {
             id,
             created_at,
@@ -137,10 +143,6 @@ impl StoredRecord {
             ordinal: read.required_number(table::ORDINAL)?,
             version: read.required_number(table::VERSION)?,
         })
-    }
-
-    pub(super) fn place(&self) -> Place {
-        Place::from_order(self.created_at, self.id)
     }
 }
 
