@@ -5,18 +5,14 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
-use std::process::Command;
-use std::sync::Mutex;
-use std::thread;
 use std::time::Duration;
 
 use fastrand::Rng;
 use local::aws::{Faults, MAX_LATE};
-use rand::SeedableRng;
-use rand::rngs::StdRng;
 use serde::{Deserialize, Serialize};
 
 use crate::judge::Verdict;
+use crate::processes::{play_all, play_apart};
 use crate::receivers::Behaviour;
 use crate::world::{Account, Adversity};
 use crate::{history, seconds, seeds, simulate};
@@ -92,7 +88,7 @@ enum Kind {
 
 /// What a process tells of its history.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
-struct Played {
+pub(crate) struct Played {
     posts: usize,
     latest: Duration,
     latest_delivery: String,
@@ -122,30 +118,16 @@ impl Kind {
         if self == Self::InTime { LATE } else { VERY_LATE }
     }
 
-    /// Plays a history in a process of its own.
-    fn play_apart(self, seed: u64) -> Played {
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        let output = command.env(HISTORY, format!("{self:?} {seed}")).output().unwrap();
-        let told = String::from_utf8_lossy(&output.stdout);
-        let played = told.lines().find_map(|line| serde_json::from_str(line).ok());
-        played.unwrap_or_else(|| panic!("seed {seed}: {told}{}", String::from_utf8_lossy(&output.stderr)))
-    }
-
     /// Plays histories on all cores. Asserts that nothing is wrong with them, and that nothing was too late.
     fn play_all(self, default: Range<u64>) {
-        let (left, all) = (Mutex::new(seeds(default)), Mutex::new(Vec::new()));
+        let mut all = Vec::new();
         let is_bad = |played: &Played| !played.wrong.is_empty() || played.latest > self.most_late();
-        let worker = || {
-            while let Some(seed) = { left.lock().unwrap().next() } {
-                let played = self.play_apart(seed);
-                if is_bad(&played) {
-                    println!("seed {seed}: {played:?}");
-                }
-                all.lock().unwrap().push(played);
+        play_all(&format!("{self:?}"), seeds(default), |seed, played| {
+            if is_bad(&played) {
+                println!("seed {seed}: {played:?}");
             }
-        };
-        thread::scope(|scope| (0..2).for_each(|_| drop(scope.spawn(worker))));
-        let all = all.into_inner().unwrap();
+            all.push(played);
+        });
         let bad = all.iter().filter(|played| is_bad(played)).count();
         let latest = all.iter().map(|played| played.latest).max().unwrap_or_default();
         let posts: usize = all.iter().map(|played| played.posts).sum();
@@ -154,24 +136,13 @@ impl Kind {
     }
 }
 
-/// The variable by which a process is told to play one history: its kind and its seed.
-const HISTORY: &str = "HISTORY";
-
-/// Plays the history that this process was started for, if it was. Its random bytes all come from the seed, those of the
-/// hash maps included. Returns whether it was.
-pub(crate) fn play_one_if_asked() -> bool {
-    let Ok(asked) = std::env::var(HISTORY) else { return false };
-    let (kind, seed) = asked.split_once(' ').unwrap();
+/// Plays the history that a process was started for, of the kind with this name.
+pub(crate) fn play(kind: &str, seed: u64) -> Played {
     let kind = if kind == "InTime" { Kind::InTime } else { Kind::NothingLost };
-    let seed = seed.parse().unwrap();
-    mad_turmoil::rand::set_rng(StdRng::seed_from_u64(seed));
-    // What this thread has drawn before does not count in another one.
-    let Verdict { wrong, latest, latest_delivery, posts } = thread::spawn(move || kind.play(seed)).join().unwrap();
+    let Verdict { wrong, latest, latest_delivery, posts } = kind.play(seed);
     let mut digest = DefaultHasher::new();
     format!("{posts:?}").hash(&mut digest);
-    let played = Played { posts: posts.len(), latest, latest_delivery, digest: digest.finish(), wrong };
-    println!("{}", serde_json::to_string(&played).unwrap());
-    true
+    Played { posts: posts.len(), latest, latest_delivery, digest: digest.finish(), wrong }
 }
 
 pub(crate) fn histories_with_attempts_in_time() {
@@ -183,5 +154,6 @@ pub(crate) fn histories_in_which_nothing_is_lost() {
 }
 
 pub(crate) fn a_seed_gives_the_same_history_again() {
-    assert_eq!(Kind::InTime.play_apart(3), Kind::InTime.play_apart(3));
+    let [one, again] = [(); 2].map(|()| play_apart::<Played>("InTime", 3));
+    assert_eq!(one, again);
 }

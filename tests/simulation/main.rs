@@ -6,6 +6,7 @@
 
 mod histories;
 mod judge;
+mod processes;
 mod receivers;
 mod world;
 
@@ -28,8 +29,8 @@ macro_rules! trials {
 }
 
 fn main() {
-    if histories::play_one_if_asked() {
-        return;
+    if let Some((kind, seed)) = processes::asked() {
+        return processes::tell(seed, move || histories::play(&kind, seed));
     }
     let tests = trials![
         a_burst_to_a_new_endpoint_arrives_although_the_index_is_late,
