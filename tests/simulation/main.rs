@@ -3,7 +3,10 @@
 //! The functions that fan out, deliver and sweep run as they are deployed, behind pollers with Lambda's semantics. The
 //! AWS side in memory has indexes that lag, refuses calls, loses answers, and delivers messages twice or late. Instances
 //! stop anywhere, and their clocks are off.
+//!
+//! The module `differential` does such things to what the API shows, and compares each answer with that of an oracle.
 
+mod differential;
 mod histories;
 mod judge;
 mod processes;
@@ -29,8 +32,12 @@ macro_rules! trials {
 }
 
 fn main() {
-    if let Some((kind, seed)) = processes::asked() {
-        return processes::tell(seed, move || histories::play(&kind, seed));
+    match processes::asked() {
+        Some((kind, seed)) if kind == differential::KIND => {
+            return processes::tell(seed, move || differential::play(seed));
+        }
+        Some((kind, seed)) => return processes::tell(seed, move || histories::play(&kind, seed)),
+        None => {}
     }
     let tests = trials![
         a_burst_to_a_new_endpoint_arrives_although_the_index_is_late,
@@ -46,6 +53,7 @@ fn main() {
         histories::histories_with_attempts_in_time,
         histories::histories_in_which_nothing_is_lost,
         histories::a_seed_gives_the_same_history_again,
+        differential::every_answer_is_that_of_the_oracle,
     ];
     libtest_mimic::run(&Arguments::from_args(), tests).exit();
 }

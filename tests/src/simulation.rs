@@ -201,7 +201,12 @@ impl Adversaries {
 /// Sends a `GET` with a key to an instance.
 pub async fn get_from(instance: &SimulatedInstance, key: &str, path: &str) -> HttpReply {
     let request = Request::get(path).header(AUTHORIZATION, format!("Bearer {key}")).body(()).unwrap();
-    let response = instance.handle(&request).await;
+    answer_from(instance, &request).await
+}
+
+/// Sends a request to an instance.
+pub async fn answer_from(instance: &SimulatedInstance, request: &Request<()>) -> HttpReply {
+    let response = instance.handle(request).await;
     let bytes = match response.body {
         Some(Body::Text(text)) => text.into_bytes(),
         Some(Body::Binary(bytes)) => bytes,
