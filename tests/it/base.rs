@@ -9,8 +9,8 @@ use bytes::Bytes;
 use common::clock::Clock;
 use common::records::PublicListing;
 use common::store::Row;
-use market::{ENTITY_PARTITIONS, Manifest, Rebuild};
-use replica::base::{Columnar, Compacted, Compaction, RebuildLimits, Thresholds};
+use market::{ENTITY_PARTITIONS, Log, Manifest, Rebuild};
+use replica::base::{Columnar, Columns, Compacted, Compaction, Load, RebuildLimits, Thresholds};
 use serde_json::Value;
 use tests::{
     Fault, Proxy, RunningInstance, Simulation, Stack, assert_base_is_exact, base_bucket, compaction, dynamodb, listing,
@@ -192,6 +192,29 @@ async fn the_log_completes_a_transaction_that_a_scan_saw_in_part() {
     assert_eq!(run(&stack).await, written(6, true));
     assert_eq!(ids(&stack, &stack.instance().await).await, expected(0..6), "from the base");
     assert_eq!(run(&stack).await, Compacted::Idle { behind: 0 });
+}
+
+/// A Query beside two transactions may see the head of the second one before a `GetItem` sees the entry of the first.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_entry_that_shows_late_is_no_gap_for_a_scan() {
+    let stack = Stack::new().await;
+    for number in 0..3 {
+        add_listings(&stack, number..number + 1).await;
+    }
+    let entry = items(&stack, "log#listings", &format!("{:020}", 2)).await.remove(0);
+    delete_items(&stack, "log#listings", &format!("{:020}", 2)).await;
+    delete_items(&stack, "entity#listings", &uuid(1).to_string()).await;
+    let proxy = Proxy::start(&stack.aws.endpoint_url).await;
+    let log = Log::<PublicListing>::new(stack.stores_at(&proxy.url).market);
+    let mut load = Load::new(log, base_bucket(&stack.aws.endpoint_url), stack.clock.clone());
+    let show = async {
+        // The Query for head and manifest, and the first look for the entry.
+        proxy.wait_for_calls(2).await;
+        dynamodb(&stack).put_item().table_name(MARKET_TABLE).set_item(Some(entry)).send().await.unwrap()
+    };
+    let (snapshot, _) = tokio::join!(load.step(), show);
+    let records: usize = snapshot.unwrap().folded().iter().map(Columns::len).sum();
+    assert_eq!(records, 3);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -149,9 +149,30 @@ async fn a_writer_that_was_throttled_keeps_the_head() {
         let is_throttled = operation == "TransactWriteItems" && std::mem::take(&mut is_first);
         if is_throttled { Fault::Cancelled("ThrottlingError") } else { Fault::None }
     });
-    let changed = log.commit(&[Write::removal(uuid(1).into(), 1)], &mut writer, stack.now()).await.unwrap();
+    let changed = log.commit(&[Write::removal(uuid(1).into(), 1)], &mut writer, &*stack.clock).await.unwrap();
     assert_eq!(changed, [true]);
     assert_eq!(proxy.take_operations(), ["GetItem", "TransactWriteItems", "TransactWriteItems"]);
+}
+
+/// A reader looks back by what entries say of their time. A writer may lose races for minutes.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_entry_has_the_time_of_the_try_that_succeeded() {
+    let stack = Stack::new().await;
+    let proxy = Proxy::start(&stack.aws.endpoint_url).await;
+    let (clock, mut is_first) = (stack.clock.clone(), true);
+    proxy.plan(move |operation| {
+        let is_refused = operation == "TransactWriteItems" && std::mem::take(&mut is_first);
+        if is_refused {
+            clock.advance(Duration::from_mins(10));
+        }
+        if is_refused { Fault::Cancelled("TransactionConflict") } else { Fault::None }
+    });
+    let log = log::<PublicListing>(&proxy.url);
+    for number in 0..20 {
+        let removal = [Write::removal(uuid(number).into(), 1)];
+        log.commit(&removal, &mut Writer::default(), &*stack.clock).await.unwrap();
+    }
+    assert_eq!(log.before_scan(20, stack.now()).await.unwrap(), 0, "all entries are recent");
 }
 
 /// A view that only counts the records it was built from.

@@ -131,7 +131,7 @@ async fn an_invalid_transaction_is_halved_until_only_the_invalid_message_fails()
     let mut items: Vec<Value> = (0..63).map(|number| item(&format!("i{number}"), "skin", None, 1)).collect();
     items.insert(40, item("poison", "skin", None, 1));
     let messages = items.iter().map(|item| feed::parse(&item.to_string(), now).unwrap()).enumerate().collect();
-    let outcomes = feed::Applier::new(stack.stores_at(&proxy.url)).apply(messages, now).await;
+    let outcomes = feed::Applier::new(stack.stores_at(&proxy.url)).apply(messages, &*stack.clock).await;
     let failed: Vec<_> = outcomes.iter().filter(|(_, outcome)| outcome.is_err()).collect();
     assert!(matches!(failed[..], [(40, Err(StoreError::InvalidRequest(_)))]), "{failed:?}");
     assert_eq!(outcomes.len(), 64);

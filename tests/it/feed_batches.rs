@@ -114,8 +114,8 @@ const WRITES: usize = 150;
 
 /// Applies one message, and asserts that it changes something.
 async fn apply(administrator: &Administrator, applier: &mut Applier, message: &Value) {
-    let now = administrator.now();
-    let outcomes = applier.apply(vec![((), feed::parse(&message.to_string(), now).unwrap())], now).await;
+    let message = feed::parse(&message.to_string(), administrator.now()).unwrap();
+    let outcomes = applier.apply(vec![((), message)], &*administrator.clock).await;
     assert!(matches!(outcomes.as_slice(), [((), Ok(ApplyOutcome::Changed))]), "{outcomes:?}");
 }
 

@@ -234,7 +234,7 @@ fn any_port() -> SocketAddr {
 /// Makes keys and applies messages in a stack, at the time of a clock.
 pub struct Administrator {
     pub admin: StackAdmin,
-    clock: Arc<dyn Clock>,
+    pub clock: Arc<dyn Clock>,
 }
 
 impl Administrator {
@@ -307,7 +307,7 @@ impl Administrator {
     pub async fn try_to_feed(&self, stores: Stores, messages: &[Value]) -> Vec<Result<ApplyOutcome, StoreError>> {
         let now = self.now();
         let parsed = messages.iter().map(|message| parse(&message.to_string(), now).unwrap()).enumerate();
-        let mut outcomes = Applier::new(stores).apply(parsed.collect(), now).await;
+        let mut outcomes = Applier::new(stores).apply(parsed.collect(), &*self.clock).await;
         outcomes.sort_by_key(|(index, _)| *index);
         outcomes.into_iter().map(|(_, outcome)| outcome).collect()
     }

@@ -112,7 +112,7 @@ impl Ingest {
         let mut applier = self.applier.lock().await;
         // Some writes may have succeeded although the time ran out. Their messages are `Unchanged` the next time.
         let (written, fanned_out) = tokio::join!(
-            tokio::time::timeout(APPLY_TIMEOUT, applier.apply(messages, now)),
+            tokio::time::timeout(APPLY_TIMEOUT, applier.apply(messages, &*self.clock)),
             tokio::time::timeout(APPLY_TIMEOUT, self.fan_out.apply(events, now)),
         );
         for (index, outcome) in written.into_iter().flatten() {

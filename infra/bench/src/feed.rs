@@ -94,7 +94,7 @@ async fn drain(mut applier: Applier, batches: &RefCell<std::slice::Chunks<'_, St
         let now = clock.now();
         let parsed = batch.iter().map(|message| Ok(((), parse(message, now).map_err(text)?)));
         let messages: Vec<((), Message)> = parsed.collect::<Result<_, String>>()?;
-        for ((), outcome) in applier.apply(messages, now).await {
+        for ((), outcome) in applier.apply(messages, &clock).await {
             match outcome {
                 Ok(ApplyOutcome::Changed | ApplyOutcome::Unchanged) => {}
                 other => return Err(format!("a message was not applied: {other:?}")),

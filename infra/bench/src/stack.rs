@@ -137,13 +137,13 @@ pub(crate) async fn authorization(admin: &StackAdmin) -> Result<String, String> 
 
 /// Stores every item and listing of a market the way `marketctl import` does.
 pub(crate) async fn fill(admin: &StackAdmin, market: &LargeMarket, bar: &Bar) -> Result<(), String> {
-    let (now, mut applier) = (SystemClock::new().now(), Applier::new(admin.stores()));
+    let (clock, mut applier) = (SystemClock::new(), Applier::new(admin.stores()));
     for start in (0..market.size()).step_by(CHUNK_RECORDS as usize) {
         let numbers = || start..(start + CHUNK_RECORDS).min(market.size());
         let items = numbers().filter_map(|number| Some(Message::Item(market.item(number)?, 1)));
         let messages: Vec<_> = items.chain(listings(market, numbers())).collect();
         let count = messages.len() as u64;
-        apply(&mut applier, messages, now).await?;
+        apply(&mut applier, messages, &clock).await?;
         bar.advance(count);
     }
     Ok(())
@@ -154,9 +154,9 @@ pub(crate) async fn add_listings(
     stores: Stores,
     market: &LargeMarket,
     numbers: Range<u64>,
-    now: Timestamp,
+    clock: &dyn Clock,
 ) -> Result<(), String> {
-    apply(&mut Applier::new(stores), listings(market, numbers).collect(), now).await
+    apply(&mut Applier::new(stores), listings(market, numbers).collect(), clock).await
 }
 
 fn listings(market: &LargeMarket, numbers: Range<u64>) -> impl Iterator<Item = Message> {
@@ -164,9 +164,9 @@ fn listings(market: &LargeMarket, numbers: Range<u64>) -> impl Iterator<Item = M
 }
 
 /// Applies messages. Each of them must change something.
-async fn apply(applier: &mut Applier, messages: Vec<Message>, now: Timestamp) -> Result<(), String> {
+async fn apply(applier: &mut Applier, messages: Vec<Message>, clock: &dyn Clock) -> Result<(), String> {
     let messages = messages.into_iter().map(|message| ((), message)).collect();
-    for ((), outcome) in applier.apply(messages, now).await {
+    for ((), outcome) in applier.apply(messages, clock).await {
         match outcome {
             Ok(ApplyOutcome::Changed) => {}
             other => return Err(format!("a message was not applied: {other:?}")),

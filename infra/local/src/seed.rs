@@ -170,7 +170,7 @@ impl StackAdmin {
         for part in 0..SEED_PARTS {
             let messages = messages.iter().enumerate().skip(part).step_by(SEED_PARTS);
             let messages = messages.map(|(index, message)| (index, message.clone())).collect();
-            for (_, outcome) in applier.apply(messages, now).await {
+            for (_, outcome) in applier.apply(messages, &*self.clock).await {
                 match outcome {
                     Ok(ApplyOutcome::Rejected(rejection)) => return Err(format!("demo market: {rejection}")),
                     Ok(_) => bar.advance(1),

@@ -87,7 +87,7 @@ async fn import(session: &Session, input: &mut Input<Message>, report: &mut Repo
     while let Some(chunk) = input.next().await? {
         report.refused.extend(chunk.refused.iter().map(|(line, rejection)| from_rejection(*line, rejection)));
         let lines: Vec<u64> = chunk.messages.iter().map(|(line, _)| *line).collect();
-        let outcomes = Box::pin(applier.apply(chunk.messages, session.clock.now()));
+        let outcomes = Box::pin(applier.apply(chunk.messages, &*session.clock));
         tokio::select! {
             biased;
             outcomes = outcomes => report.settle(outcomes)?,

@@ -10,11 +10,11 @@ use futures_util::{StreamExt, stream};
 use super::message::Message;
 use super::rejection::Rejection;
 use accounts::{Accounts, OrderOutcome};
+use common::clock::Clock;
 use common::ids::UserId;
 use common::records::{PublicItem, PublicListing, PublicOrder};
 use common::resources::{Resources, Table};
 use common::store::StoreError;
-use common::timestamp::Timestamp;
 use market::{CatalogWrite, Log, Market, Record, Write, Writer};
 
 /// How many users' orders are applied at the same time, and how many other messages outside the streams.
@@ -81,7 +81,7 @@ impl Applier {
     pub async fn apply<T: Copy + Send>(
         &mut self,
         messages: Vec<(T, Message)>,
-        now: Timestamp,
+        clock: &dyn Clock,
     ) -> Vec<TaggedOutcome<T>> {
         let (mut items, mut listings, mut others) = (Vec::new(), Vec::new(), Vec::new());
         // New orders of one user all change the same summary, so they are applied together instead of racing each other.
@@ -112,8 +112,8 @@ impl Applier {
         let (others, orders, changed, listed) = tokio::join!(
             others,
             orders,
-            Box::pin(commit(&self.catalog, items, &mut self.catalog_writer, now)),
-            Box::pin(commit(&self.listings, listings, &mut self.listings_writer, now)),
+            Box::pin(commit(&self.catalog, items, &mut self.catalog_writer, clock)),
+            Box::pin(commit(&self.listings, listings, &mut self.listings_writer, clock)),
         );
         others.into_iter().chain(orders.into_iter().flatten()).chain(changed).chain(listed).collect()
     }
@@ -125,7 +125,7 @@ async fn commit<T: Copy, R: Record>(
     log: &Log<R>,
     tagged: Vec<(T, Result<Write<R>, StoreError>)>,
     writer: &mut Writer,
-    now: Timestamp,
+    clock: &dyn Clock,
 ) -> Vec<TaggedOutcome<T>> {
     let (mut ready, mut outcomes) = (Vec::new(), Vec::new());
     for (tag, write) in tagged {
@@ -139,7 +139,7 @@ async fn commit<T: Copy, R: Record>(
     let mut tags = tags.into_iter();
     let mut batches: Vec<_> = Log::batches(pending).into_iter().rev().collect();
     while let Some(mut batch) = batches.pop() {
-        let committed: Vec<_> = match log.commit(&batch, writer, now).await {
+        let committed: Vec<_> = match log.commit(&batch, writer, clock).await {
             Ok(changed) => changed.into_iter().map(|changed| Ok(ApplyOutcome::from_changed(changed))).collect(),
             Err(StoreError::InvalidRequest(_) | StoreError::Defect(_)) if batch.len() > 1 => {
                 let upper = batch.split_off(batch.len() / 2);

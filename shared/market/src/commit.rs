@@ -7,6 +7,7 @@ use super::base::{Manifest, Standing};
 use super::log::{LOG_KEEP_MILLIS, Log, LogPosition, position};
 use super::writer::Writer;
 use super::{Change, Record, Write, table};
+use common::clock::Clock;
 use common::store::{Attributes, IS_NEWER, Row, StoreError, b, n, reset_version, retry_conflicts, s};
 use common::timestamp::{DAY_MILLIS, Timestamp};
 use common::transaction;
@@ -56,12 +57,12 @@ impl<R: Record> Log<R> {
     /// Writes that are not newer than the stored entity are dropped, and the rest of the batch is tried again.
     ///
     /// `writer` remembers the head. If it is wrong, the refusal says where the head is. It is read from the table only
-    /// if it is unknown.
+    /// if it is unknown. Each try has the time of `clock`, because readers tell by it how far back they must look.
     pub async fn commit(
         &self,
         batch: &[Write<R>],
         writer: &mut Writer,
-        now: Timestamp,
+        clock: &dyn Clock,
     ) -> Result<Vec<bool>, StoreError> {
         let mut live: Vec<usize> = (0..batch.len()).collect();
         let mut races = 0;
@@ -72,7 +73,7 @@ impl<R: Record> Log<R> {
                 None => self.head().await?,
             };
             let request = self.market.client.transact_write_items();
-            let request = request.set_transact_items(Some(self.transaction(batch, &live, seq, now)?));
+            let request = request.set_transact_items(Some(self.transaction(batch, &live, seq, clock.now())?));
             match transaction::send(request).await {
                 Ok(Ok(())) => {
                     writer.won(seq + 1);

@@ -48,7 +48,7 @@ const GAP_PAUSES: [Duration; 3] = [Duration::from_millis(20), Duration::from_mil
 /// The read units of a full page, which is 1 MB. They are assumed if the store does not say what a page took.
 const PAGE_UNITS: f64 = 256.0;
 /// How old an entry must be for a scan to see all of its transaction: five minutes. Transactions take milliseconds. The
-/// rest is for clocks that are wrong, and for writers that stamp an entry and then lose races for two minutes.
+/// rest is for clocks that are wrong.
 const MIN_AGE_MILLIS: i64 = 5 * 60 * 1_000;
 /// At least this many entries are read again, whatever the clocks say.
 const MIN_OVERLAP: u64 = 16;
@@ -192,12 +192,15 @@ impl<R: Record> Log<R> {
     /// Returns the position after which a reader reads the log if it scans the entities from `now` on, and the head was
     /// at `head` before. No entry is known to be missing between the position and the head.
     ///
-    /// Looks at ever older entries, in steps that double. If one is missing, the position is next to the gap.
+    /// Looks at ever older entries, in steps that double. If one is missing, also after a while, the position is next to
+    /// the gap.
     pub async fn before_scan(&self, head: u64, now: Timestamp) -> Result<u64, StoreError> {
         let (mut start, mut step) = (head.saturating_sub(1), 1);
         while start > 0 {
             let seq = head.saturating_sub(step).max(1);
-            let Some(committed_at) = self.committed_at(seq).await? else { return self.behind_gap(seq, start).await };
+            let Some(committed_at) = self.committed_at_last(seq).await? else {
+                return self.behind_gap(seq, start).await;
+            };
             if seq == 1 {
                 return Ok(0);
             }
@@ -222,6 +225,18 @@ impl<R: Record> Log<R> {
             }
         }
         Ok(missing)
+    }
+
+    /// Does what [`committed_at`](Self::committed_at) does, and looks again after pauses before it says that there is no
+    /// entry. A Query may have shown a part of the transaction before the entry shows.
+    async fn committed_at_last(&self, seq: u64) -> Result<Option<Timestamp>, StoreError> {
+        for longest in GAP_PAUSES {
+            if let Some(at) = self.committed_at(seq).await? {
+                return Ok(Some(at));
+            }
+            tokio::time::sleep(equal_jitter(longest)).await;
+        }
+        self.committed_at(seq).await
     }
 
     /// Returns when a batch was stamped, by its writer's clock. Returns `None` if its entry has expired.

@@ -30,8 +30,8 @@ use self::world::World;
 use crate::processes::play_all;
 use crate::{seconds, seeds, simulate};
 
-/// By how much every fourth market is larger than the others: enough for several blocks of each index, and for marks of a
-/// busy month of orders.
+/// By how much every fourth market is larger than the others: enough for several blocks of each index, and for pages
+/// deep inside a busy month of orders.
 const LARGE: u32 = 60;
 /// How many steps a history has.
 const STEPS: u32 = 80;
@@ -213,8 +213,7 @@ impl World {
 
     async fn compaction<R: Columnar>(&self) -> Result<Compacted, StoreError> {
         // So little memory that a fold takes few deltas, and a rebuild sorts in many runs.
-        let buffer_bytes = 4_000 * self.draw.borrow().scale as usize;
-        let limits = RebuildLimits { buffer_bytes, ..RebuildLimits::at_once() };
+        let limits = RebuildLimits::at_once();
         self.simulation.compaction::<R>().with_thresholds(THRESHOLDS).with_limits(limits).run().await
     }
 

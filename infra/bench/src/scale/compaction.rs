@@ -97,7 +97,7 @@ pub(super) async fn measure(size: u64, options: &ScaleOptions) -> Result<Figures
     // It is removed when this function ends, whether that succeeds or not.
     let folder = tempfile::tempdir().map_err(text)?;
     let aws = AwsProcess::start_in(folder.path()).await?;
-    add_listings(aws.admin()?.stores(), &market, size..size + FED_LISTINGS, market.now()).await?;
+    add_listings(aws.admin()?.stores(), &market, size..size + FED_LISTINGS, &SystemClock::new()).await?;
     aws.stop().await?;
 
     let database = open_tables(Some(folder.path())).map_err(text)?;

@@ -129,7 +129,7 @@ async fn measure_simulated(size: u64, crowd: usize) -> Result<Figures, String> {
     let (now, total) = (simulation.clock.now(), size + TAIL_CHANGES);
     let market = LargeMarket::new(size, now);
     write_base(&simulation.environment()?, &market, ReplicaStream::Listings).await?;
-    add_listings(simulation.admin.stores(), &market, size..total, now).await?;
+    add_listings(simulation.admin.stores(), &market, size..total, &*simulation.clock).await?;
     let mut keys = Vec::with_capacity(crowd);
     for _ in 0..crowd.max(1) {
         keys.push(authorization(&simulation.admin).await?);
@@ -165,9 +165,9 @@ async fn start_all(simulation: &Simulation, name: &str, keys: &[String], total: 
 /// Starts many instances at the same time while there is no base, as `compact` begins to make one.
 async fn start_all_without_base(market: &LargeMarket, crowd: usize) -> Result<Requests, String> {
     let simulation = Simulation::start().await?;
-    let (now, size) = (simulation.clock.now(), market.size());
+    let size = market.size();
     // So that the log has begun.
-    add_listings(simulation.admin.stores(), market, size..size + 1, now).await?;
+    add_listings(simulation.admin.stores(), market, size..size + 1, &*simulation.clock).await?;
     fill(&simulation.database, market, 0)?;
     let mut keys = Vec::with_capacity(crowd);
     for _ in 0..crowd {
