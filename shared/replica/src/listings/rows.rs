@@ -191,6 +191,11 @@ impl PackedListings {
     pub(super) fn is_empty(&self) -> bool {
         self.index.is_empty()
     }
+
+    #[cfg(test)]
+    pub(super) const fn products(&self) -> usize {
+        self.products.known.len()
+    }
 }
 
 /// What a listing offers, and how many listings offer it.
