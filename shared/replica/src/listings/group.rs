@@ -193,8 +193,12 @@ pub(super) struct Groups {
 impl Groups {
     /// Makes the groups. `newest` are all listings, newest first.
     pub(super) fn new(rows: &PackedListings, newest: &[Entry]) -> Self {
-        let (newest, by_price) =
-            join(|| Order::new(newest, rows).with_spans(), || Order::new(&cheapest_first(rows, newest), rows));
+        let order = |entries: &[Entry]| Order {
+            all: Sequence::from_sorted(entries),
+            items: dealt(entries, rows.items.len(), |slot| rows.item_of(slot)),
+            variants: dealt(entries, rows.variants.len(), |slot| rows.variant_of(slot)),
+        };
+        let (newest, by_price) = join(|| order(newest).with_spans(), || order(&cheapest_first(rows, newest)));
         let pair = |(newest, by_price)| Group { newest, by_price };
         let items = newest.items.into_iter().zip(by_price.items).map(pair).collect();
         let variants = newest.variants.into_iter().zip(by_price.variants).map(pair);
@@ -251,57 +255,33 @@ struct Order {
 }
 
 impl Order {
-    fn new(entries: &[Entry], rows: &PackedListings) -> Self {
-        let deal = |numbers: usize, symbol: &dyn Fn(Slot) -> Symbol| {
-            let dealt = Dealt::new(entries, numbers, symbol);
-            (0..numbers).map(|number| Sequence::from_sorted(dealt.hand(number))).collect()
-        };
-        Self {
-            all: Sequence::from_sorted(entries),
-            items: deal(rows.items.len(), &|slot| rows.item_of(slot)),
-            variants: deal(rows.variants.len(), &|slot| rows.variant_of(slot)),
-        }
-    }
-
     fn with_spans(self) -> Self {
         let with_spans = |sequences: Vec<Sequence>| sequences.into_iter().map(Sequence::with_spans).collect();
         Self { all: self.all.with_spans(), items: with_spans(self.items), variants: with_spans(self.variants) }
     }
 }
 
-/// Entries dealt out to numbers. Each number's hand keeps the order of the whole.
-struct Dealt {
-    entries: Vec<Entry>,
-    /// Where each number's hand ends.
-    ends: Vec<u32>,
-}
-
-impl Dealt {
-    /// Deals entries out to the numbers below `numbers`. An entry whose symbol is none of these is left out.
-    fn new(order: &[Entry], numbers: usize, symbol: &dyn Fn(Slot) -> Symbol) -> Self {
-        let symbols: Vec<Symbol> = order.iter().map(|entry| symbol(entry.slot)).collect();
-        let mut ends = vec![0_u32; numbers];
-        for symbol in &symbols {
-            if let Some(count) = ends.get_mut(*symbol as usize) {
-                *count += 1;
-            }
+/// Deals entries out to the numbers below `numbers`: each to the symbol of its slot. Entries whose symbol is none of these
+/// are left out. Each number's sequence keeps the order of the whole.
+fn dealt(entries: &[Entry], numbers: usize, symbol: impl Fn(Slot) -> Symbol) -> Vec<Sequence> {
+    let symbols: Vec<Symbol> = entries.iter().map(|entry| symbol(entry.slot)).collect();
+    let mut ends = vec![0_u32; numbers];
+    for symbol in &symbols {
+        if let Some(count) = ends.get_mut(*symbol as usize) {
+            *count += 1;
         }
-        let mut dealt = 0;
-        for end in &mut ends {
-            dealt += std::mem::replace(end, dealt);
-        }
-        let mut entries = vec![Entry::default(); dealt as usize];
-        for (entry, symbol) in order.iter().zip(symbols) {
-            if let Some(next) = ends.get_mut(symbol as usize) {
-                entries[*next as usize] = *entry;
-                *next += 1;
-            }
-        }
-        Self { entries, ends }
     }
-
-    fn hand(&self, number: usize) -> &[Entry] {
-        let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.entries[start as usize..self.ends[number] as usize]
+    let mut count = 0;
+    for end in &mut ends {
+        count += std::mem::replace(end, count);
     }
+    let mut hands = vec![Entry::default(); count as usize];
+    for (entry, symbol) in entries.iter().zip(symbols) {
+        if let Some(next) = ends.get_mut(symbol as usize) {
+            hands[*next as usize] = *entry;
+            *next += 1;
+        }
+    }
+    let starts = std::iter::once(0).chain(ends.iter().copied());
+    starts.zip(&ends).map(|(start, end)| Sequence::from_sorted(&hands[start as usize..*end as usize])).collect()
 }
