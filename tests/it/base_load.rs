@@ -114,7 +114,13 @@ async fn one_refused_page_of_the_entities_does_not_throw_the_others_away() {
 
 /// A crowd of starts takes no throughput from the run that all of them wait for.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_start_without_a_base_that_was_refused_waits_while_a_base_is_being_made() {
+async fn a_start_without_a_base_that_was_refused_waits_a_while_for_one_that_is_being_made() {
+    for has_run_died in [false, true] {
+        wait_for_a_base(has_run_died).await;
+    }
+}
+
+async fn wait_for_a_base(has_run_died: bool) {
     let stack = Stack::new().await;
     add_listings(&stack, 0..6).await;
     let proxy = Proxy::start(&stack.aws.endpoint_url).await;
@@ -134,7 +140,11 @@ async fn a_start_without_a_base_that_was_refused_waits_while_a_base_is_being_mad
     assert_unavailable(&load.step().await.map(drop), "a base is being made");
     assert_eq!(proxy.take_operations(), ["Query"], "where the base is");
 
-    log.end_lease(run, now).await.unwrap();
+    if has_run_died {
+        stack.clock.advance(Duration::from_secs(4));
+    } else {
+        log.end_lease(run, now).await.unwrap();
+    }
     let records = load.step().await.unwrap().folded();
     assert_eq!(records.iter().map(Columns::len).sum::<usize>(), 6);
 }
@@ -220,23 +230,32 @@ async fn a_replica_that_is_loaded_again_never_has_two_views() {
     assert_eq!(VIEWS[1].load(Ordering::SeqCst), 1);
 }
 
-/// A view whose building ends only once the runtime has done something else.
+/// A view whose building ends only once the runtime has done something else, and likewise a page of many changes.
 struct Waiting;
 
-/// What a building waits for.
-static BUILDING: [Notify; 2] = [Notify::const_new(), Notify::const_new()];
+/// What such work waits for.
+static WORKING: [Notify; 2] = [Notify::const_new(), Notify::const_new()];
+
+/// Says that long work has begun, and waits until the runtime answers.
+fn wait_for_runtime() {
+    WORKING[0].notify_one();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    runtime.block_on(tokio::time::timeout(Duration::from_secs(20), WORKING[1].notified())).unwrap();
+}
 
 impl View for Waiting {
     type Record = PublicListing;
 
     fn build(_: Vec<ListingColumns>) -> Self {
-        BUILDING[0].notify_one();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        runtime.block_on(tokio::time::timeout(Duration::from_secs(20), BUILDING[1].notified())).unwrap();
+        wait_for_runtime();
         Self
     }
 
-    fn apply(&mut self, _: Vec<Change<PublicListing>>) {}
+    fn apply(&mut self, changes: Vec<Change<PublicListing>>) {
+        if changes.len() > 500 {
+            wait_for_runtime();
+        }
+    }
 
     fn records(&self) -> usize {
         0
@@ -245,16 +264,22 @@ impl View for Waiting {
 
 /// The runtime of a function has one thread.
 #[tokio::test]
-async fn the_runtime_goes_on_while_a_view_is_built() {
+async fn the_runtime_goes_on_while_a_view_is_built_and_while_many_changes_are_applied() {
     let stack = Stack::new().await;
     let endpoint = &stack.aws.endpoint_url;
     let replica = Replica::<Waiting>::new(log(endpoint), base_bucket(endpoint), stack.clock.clone());
-    let elsewhere = async {
-        BUILDING[0].notified().await;
-        BUILDING[1].notify_one();
+    let read = async || {
+        let elsewhere = async {
+            WORKING[0].notified().await;
+            WORKING[1].notify_one();
+        };
+        let (read, ()) = tokio::join!(replica.read(Waiting::records), elsewhere);
+        assert_eq!(read.unwrap(), 0);
     };
-    let (read, ()) = tokio::join!(replica.read(Waiting::records), elsewhere);
-    assert_eq!(read.unwrap(), 0);
+    read().await;
+    add_listings(&stack, 0..700).await;
+    stack.clock.advance(Duration::from_secs(2));
+    read().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

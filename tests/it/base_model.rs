@@ -58,7 +58,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
         4 => (1..3_u8).prop_map(|runs| Event::Compact { runs }),
         2 => changes().prop_map(Event::CompactBesideChanges),
         1 => prop_oneof![Just(0), Just(8), Just(15)].prop_map(|days| Event::Wait { days }),
-        1 => Just(Event::BeginAnew),
+        2 => Just(Event::BeginAnew),
         2 => Just(Event::LoseBase),
     ];
     prop::collection::vec(event, 8..40)

@@ -8,7 +8,7 @@
 //! The hours that an instance remembers fall behind, and a row may be read before its summary. Then the summary's
 //! recent inserts are those that the hours lack. That holds only for hours that were right once. A row that a restore
 //! brought back without its last inserts never counts them again. Each transaction also sets how many orders the month
-//! has, so such a row contradicts itself, and is not used until a repair.
+//! has, so such a row contradicts itself from the next insert on, and is not used until a repair.
 
 use std::collections::BTreeMap;
 
@@ -63,7 +63,7 @@ impl Hours {
 
     /// Returns the number of orders of the month.
     pub(super) fn orders(&self) -> u64 {
-        self.counts.values().sum()
+        self.counts.values().fold(0, |sum, orders| sum.saturating_add(*orders))
     }
 
     /// Inserts what the summary counts beyond these hours. Returns `false`, and changes nothing, if its recent inserts
@@ -114,10 +114,14 @@ impl Hours {
 }
 
 impl Accounts {
-    /// Reads the hours of a month. There are none if the month has no orders, or if its row contradicts itself.
+    /// Reads the hours of a month. There are none if the month has no orders, or if its row cannot be read or contradicts
+    /// itself. Pages do without them.
     pub(super) async fn hours(&self, user: UserId, month: &str) -> Result<Option<Hours>, StoreError> {
-        let row = get_row(&self.client, &self.table, table::hours(user, month)).await?;
-        row.as_ref().map_or(Ok(None), Hours::from_row)
+        let Some(row) = get_row(&self.client, &self.table, table::hours(user, month)).await? else { return Ok(None) };
+        Ok(Hours::from_row(&row).unwrap_or_else(|error| {
+            tracing::error!(%user, month, %error, "the hours of a month cannot be read");
+            None
+        }))
     }
 }
 

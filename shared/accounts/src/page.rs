@@ -115,9 +115,10 @@ impl OrderPages {
             }
         };
         let unknown = unknown.as_deref();
+        let era = remembered.as_ref().map(|remembered| remembered.era);
         if unknown.is_some() && start.skip > MAX_ORDERS_READ_OVER {
             let (summary, hours) = tokio::try_join!(self.accounts.summary(user), self.hours_of(user, unknown))?;
-            self.memory.remember_hours(user, &summary, unknown, hours);
+            self.memory.remember_hours(user, &summary, unknown, hours.filter(|_| era == Some(summary.era)));
             return self.read_after(user, paging, summary).await;
         }
         let (summary, read, hours) = tokio::try_join!(
@@ -125,7 +126,8 @@ impl OrderPages {
             self.accounts.orders(user, &start, paging.take()),
             self.hours_of(user, unknown),
         )?;
-        self.memory.remember_hours(user, &summary, unknown, hours);
+        // A repair between the two reads may have counted the orders anew.
+        self.memory.remember_hours(user, &summary, unknown, hours.filter(|_| era == Some(summary.era)));
         let known = remembered.as_ref().filter(|remembered| remembered.era == summary.era);
         let known = known.map_or(0, |remembered| remembered.total);
         // A read from the newest order on shows what was inserted. A read behind skipped orders does not, so there the
@@ -174,11 +176,11 @@ impl OrderPages {
     async fn start_by_hours(&self, user: UserId, paging: Paging, summary: &mut Summary) -> Result<Start, StoreError> {
         let (start, unknown) = self.memory.start(user, summary, paging.skip());
         let Some(month) = unknown else { return Ok(start) };
-        let hours = self.accounts.hours(user, &month).await?;
+        let (hours, era) = (self.accounts.hours(user, &month).await?, summary.era);
         if hours.as_ref().is_some_and(|hours| hours.orders() > summary.orders_in(&month)) {
             *summary = self.accounts.summary(user).await?;
         }
-        self.memory.remember_hours(user, summary, Some(&month), hours);
+        self.memory.remember_hours(user, summary, Some(&month), hours.filter(|_| era == summary.era));
         Ok(self.memory.start(user, summary, paging.skip()).0)
     }
 

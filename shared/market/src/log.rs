@@ -239,7 +239,8 @@ impl<R: Record> Log<R> {
         self.committed_at(seq).await
     }
 
-    /// Returns when a batch was stamped, by its writer's clock. Returns `None` if its entry has expired.
+    /// Returns when a batch was stamped, by its writer's clock. Returns `None` if its entry has expired, or
+    /// does not show yet.
     async fn committed_at(&self, seq: u64) -> Result<Option<Timestamp>, StoreError> {
         let entry = get_row(&self.market.client, &self.market.table, table::log_entry::<R>(seq)).await?;
         entry.map_or(Ok(None), |entry| {

@@ -29,6 +29,9 @@ use super::progress::Progress;
 /// in the first invocation.
 const WARM_UP_TIMEOUT: Duration = Duration::from_secs(7);
 
+/// More changes than this are applied beside the runtime, because they take more than some milliseconds.
+const MAX_CHANGES_ON_RUNTIME: usize = 500;
+
 /// The pause before a load goes on after a failure is below this at first. Then the bound doubles with each failure ...
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 /// ... this many times, up to 1.6 seconds.
@@ -223,13 +226,13 @@ impl<V: View> Inner<V> {
 
     /// Reads and applies the log, page by page. After the first page, if there are more, asks where the base is: an
     /// instance that was frozen for long may be far behind it.
-    async fn follow(&self) -> Result<Followed, StoreError> {
+    async fn follow(self: &Arc<Self>) -> Result<Followed, StoreError> {
         let (mut is_first, mut gap) = (true, GapWatch::default());
         loop {
             let Some(position) = self.position() else { return Ok(Followed::Gap) };
             let sent = Moment::now(&*self.clock);
             let (batches, more) = self.log.since(position.seq).await?;
-            match self.take_in(batches, more, sent) {
+            match self.take_in(batches, more, sent).await? {
                 None => {}
                 Some(Followed::Gap) if self.bridge(&mut gap).await? => continue,
                 Some(followed) => return Ok(followed),
@@ -241,39 +244,54 @@ impl<V: View> Inner<V> {
     }
 
     /// Applies the batch behind a gap that only Queries see. Returns false if the gap is one.
-    async fn bridge(&self, gap: &mut GapWatch) -> Result<bool, StoreError> {
+    async fn bridge(self: &Arc<Self>, gap: &mut GapWatch) -> Result<bool, StoreError> {
         let Some(LogPosition { mut seq, .. }) = self.position() else { return Ok(false) };
         let mut missing = Vec::new();
         let goes_on = gap.bridge(&self.log, &mut seq, &mut missing).await?;
-        if let Some(state) = self.state.write().unwrap_or_else(PoisonError::into_inner).as_mut() {
-            state.apply(missing);
-        }
+        self.apply(missing, |_, _| ()).await?;
         Ok(goes_on)
     }
 
     /// Reads and applies the bulk of the log, up to the first entry that an eventually consistent Query misses.
-    async fn read_bulk(&self) -> Result<(), StoreError> {
+    async fn read_bulk(self: &Arc<Self>) -> Result<(), StoreError> {
         let Some(position) = self.position() else { return Ok(()) };
         let (batches, _) = self.log.since_eventually(position.seq).await?;
-        if let Some(state) = self.state.write().unwrap_or_else(PoisonError::into_inner).as_mut() {
-            state.apply(batches);
-            state.progress.read_bulk();
-        }
-        Ok(())
+        self.apply(batches, |state, _| state.progress.read_bulk()).await.map(drop)
     }
 
     /// Applies a page of the log, which was asked for at `sent`. Returns `None` if the next page is to be read.
-    fn take_in(&self, batches: Vec<Batch<V::Record>>, more: bool, sent: Moment) -> Option<Followed> {
-        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        let Some(state) = state.as_mut() else { return Some(Followed::Gap) };
-        match (state.apply(batches), more) {
+    async fn take_in(
+        self: &Arc<Self>,
+        batches: Vec<Batch<V::Record>>,
+        more: bool,
+        sent: Moment,
+    ) -> Result<Option<Followed>, StoreError> {
+        let followed = self.apply(batches, move |state, is_whole| match (is_whole, more) {
             (false, _) => Some(Followed::Gap),
             (true, true) => None,
             (true, false) => {
                 state.progress.catch_up(sent);
                 Some(Followed::End)
             }
-        }
+        });
+        Ok(followed.await?.unwrap_or(Some(Followed::Gap)))
+    }
+
+    /// Applies batches up to the first gap, and then does something with the state, which is told whether there is none.
+    /// Returns `None` if there is no state. All of it is done, even if the caller gives up meanwhile.
+    async fn apply<T: Send + 'static>(
+        self: &Arc<Self>,
+        batches: Vec<Batch<V::Record>>,
+        then: impl FnOnce(&mut ReplicaState<V>, bool) -> T + Send + 'static,
+    ) -> Result<Option<T>, StoreError> {
+        let (inner, changes) = (Arc::clone(self), batches.iter().map(|(_, changes)| changes.len()).sum::<usize>());
+        let apply = move || {
+            let mut state = inner.state.write().unwrap_or_else(PoisonError::into_inner);
+            let state = state.as_mut()?;
+            let is_whole = state.apply(batches);
+            Some(then(state, is_whole))
+        };
+        if changes > MAX_CHANGES_ON_RUNTIME { beside(apply).await } else { Ok(apply()) }
     }
 
     /// Returns whether the base is nearer than the end of the log. If it cannot be read where the base stands, it is

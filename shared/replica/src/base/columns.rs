@@ -55,6 +55,10 @@ pub trait Columns: Default + Serialize + DeserializeOwned + Send + Sync + 'stati
     /// Returns the records, in the order in which they were added.
     fn records(&self) -> Result<Vec<Self::Record>, StoreError>;
 
+    /// Returns the records of several columns in the order of a base, one at a time. Needs some 60 bytes for each of them
+    /// meanwhile.
+    fn in_base_order(slices: &[Self]) -> impl Iterator<Item = Result<Self::Record, StoreError>> + Send;
+
     /// Makes columns from records.
     fn from_records<'a>(records: impl IntoIterator<Item = &'a Self::Record>) -> Self
     where
@@ -152,6 +156,24 @@ impl Columns for ItemColumns {
         let rows = kinds.zip(&self.texts);
         rows.map(|(kind, texts)| item(kind?, texts)).map(|item| item.ok_or_else(|| unreadable("catalog"))).collect()
     }
+
+    fn in_base_order(slices: &[Self]) -> impl Iterator<Item = Result<PublicItem, StoreError>> + Send {
+        let mut rows: Vec<(&str, &str)> = Vec::new();
+        for slice in slices {
+            rows.extend(
+                slice.kind.iter().zip(&slice.texts).map(|(kind, texts)| (&*slice.kinds[*kind as usize], &**texts)),
+            );
+        }
+        rows.sort_unstable_by_key(|(_, texts)| catalog_key(texts));
+        rows.into_iter().map(|(kind, texts)| item(kind, texts).ok_or_else(|| unreadable("catalog")))
+    }
+}
+
+/// Returns the [`catalog_key`](PublicItem::catalog_key) of an item, from its texts.
+pub fn catalog_key(texts: &str) -> (bool, &str, &str) {
+    let (id, rest) = texts.split_once(BETWEEN).unwrap_or_default();
+    let name = rest.split_once(BETWEEN).map_or("", |(name, _)| name);
+    (name.is_empty(), name, id)
 }
 
 /// Joins an item's id, name, slug and image into one text. Missing ones are empty.
@@ -182,7 +204,7 @@ pub struct ListingColumns {
     pub items: IndexSet<String>,
     pub names: IndexSet<String>,
     pub variants: IndexSet<Uuid>,
-    pub products: IndexSet<Product>,
+    pub products: IndexSet<ProductEntry>,
     #[serde(with = "serde_bytes")]
     ids: Vec<u8>,
     /// Each `id8`, combined by xor with the first four bytes of the id. The two are often equal, which leaves 0.
@@ -201,7 +223,7 @@ pub struct ListingColumns {
 ///
 /// It has the places of its values in their dictionaries, each plus one. 0 stands for no value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Product {
+pub struct ProductEntry {
     item: u32,
     name: u32,
     variant: u32,
@@ -218,7 +240,7 @@ pub struct ListingEntry {
     pub is_auction: bool,
 }
 
-impl Product {
+impl ProductEntry {
     pub fn item(self, columns: &ListingColumns) -> Option<&str> {
         columns.items.get_index(place(self.item)?).map(String::as_str)
     }
@@ -278,9 +300,15 @@ impl ListingColumns {
         })
     }
 
+    /// Returns what the order of a base compares.
+    fn base_key(&self, row: &ListingEntry) -> impl Ord {
+        let product = self.products[row.product];
+        (product.item(self), product.variant(self), row.created_at, row.id)
+    }
+
     /// Returns the place of a listing's product in the dictionary. Adds it if it is missing.
     fn product_of(&mut self, listing: &PublicListing) -> usize {
-        let product = Product {
+        let product = ProductEntry {
             item: entry(listing.item_id.as_ref().map(|id| number(&mut self.items, id.as_str()))),
             name: entry(listing.market_hash_name.as_ref().map(|name| number(&mut self.names, name.as_str()))),
             variant: entry(listing.variant_id.map(|id| self.variants.insert_full(id.uuid()).0)),
@@ -354,6 +382,15 @@ impl Columns for ListingColumns {
     fn records(&self) -> Result<Vec<PublicListing>, StoreError> {
         self.rows().map(|row| self.record(&row).ok_or_else(|| unreadable("listings"))).collect()
     }
+
+    fn in_base_order(slices: &[Self]) -> impl Iterator<Item = Result<PublicListing, StoreError>> + Send {
+        let mut rows: Vec<(&Self, ListingEntry)> = Vec::new();
+        for slice in slices {
+            rows.extend(slice.rows().map(|row| (slice, row)));
+        }
+        rows.sort_unstable_by(|(one, a), (other, b)| one.base_key(a).cmp(&other.base_key(b)));
+        rows.into_iter().map(|(slice, row)| slice.record(&row).ok_or_else(|| unreadable("listings")))
+    }
 }
 
 fn head(id: &[u8; ID_BYTES]) -> u32 {
@@ -417,6 +454,23 @@ mod tests {
         #[test]
         fn items_come_back_as_they_were(items in prop::collection::vec(items(), 0..60)) {
             prop_assert_eq!(back::<ItemColumns>(&items), items);
+        }
+
+        #[test]
+        fn columns_are_in_order_together(
+            listings in prop::collection::vec(listings(), 0..60),
+            items in prop::collection::btree_map(0u32..1_000, items(), 0..60),
+        ) {
+            fn check<C: Columns<Record: PartialEq>>(mut records: Vec<C::Record>) -> Result<(), TestCaseError> {
+                let slices: Vec<C> = records.chunks(7).map(C::from_records).collect();
+                let together = C::in_base_order(&slices).collect::<Result<Vec<_>, _>>().unwrap();
+                records.sort_by(C::Record::base_order);
+                prop_assert_eq!(together, records);
+                Ok(())
+            }
+            check::<ListingColumns>(listings)?;
+            let with_id = |(id, item)| PublicItem { id: format!("i{id}").parse().unwrap(), ..item };
+            check::<ItemColumns>(items.into_iter().map(with_id).collect())?;
         }
 
         #[test]

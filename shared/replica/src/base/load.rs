@@ -6,6 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::{join, join_all};
 use futures_util::{StreamExt, stream};
@@ -23,6 +24,10 @@ use tokio::sync::Mutex;
 /// How many pieces are read at the same time.
 const CONCURRENT_READS: usize = 16;
 
+/// How long a reader whose scan was refused leaves the table to the run that makes a base. The run may have died, and
+/// holds its lease until it ends.
+const LEASE_PATIENCE: Duration = Duration::from_secs(3);
+
 /// A load that is under way.
 ///
 /// It keeps the columns of what it has read. A listing takes 41 bytes of columns, and an item its texts and 20 more.
@@ -34,7 +39,8 @@ pub struct Load<R: Columnar> {
     clock: Arc<dyn Clock>,
     pieces: Pieces<R>,
     tail: LogTail<R>,
-    scan: Option<EntityScan<R>>,
+    /// A scan that was refused, and when.
+    scan: Option<(EntityScan<R>, Moment)>,
 }
 
 impl<R: Columnar> Load<R> {
@@ -86,14 +92,15 @@ impl<R: Columnar> Load<R> {
         Ok(Snapshot { records, deltas, position: base.end, tail: self.tail.take(), as_of: asked, scanned_at })
     }
 
-    /// Reads the entities. If that was refused before, a run that makes a base comes first: the starts of a crowd would
-    /// take the throughput from the run that all of them need.
+    /// Reads the entities. If that was just refused, a run that makes a base comes first: the starts of a crowd would take
+    /// the throughput from the run that all of them need.
     async fn entities(&mut self, standing: &Standing) -> Result<Snapshot<R>, StoreError> {
-        if self.scan.is_some() && standing.is_leased(self.clock.now()) {
+        let was_refused = self.scan.as_ref().is_some_and(|(_, at)| at.is_within(LEASE_PATIENCE, &*self.clock));
+        if was_refused && standing.is_leased(self.clock.now()) {
             return Err(StoreError::Unavailable("a base is being made".to_owned()));
         }
         let mut scan = match self.scan.take() {
-            Some(scan) => scan,
+            Some((scan, _)) => scan,
             None => EntityScan::begin(&self.log, standing.head, &*self.clock).await?,
         };
         match scan.read(&self.log, &*self.clock).await {
@@ -103,7 +110,7 @@ impl<R: Columnar> Load<R> {
             }
             Ok(None) => Err(StoreError::Unavailable("the log has a gap".to_owned())),
             Err(error) => {
-                self.scan = Some(scan);
+                self.scan = Some((scan, Moment::now(&*self.clock)));
                 Err(error)
             }
         }

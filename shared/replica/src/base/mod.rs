@@ -11,7 +11,7 @@ mod load;
 mod part;
 mod snapshot;
 
-pub use columns::{Columnar, Columns, ItemColumns, ListingColumns, ListingEntry, Product};
+pub use columns::{Columnar, Columns, ItemColumns, ListingColumns, ListingEntry, ProductEntry};
 pub use compact::{Compacted, Compaction, RebuildLimits, Thresholds};
 pub use load::Load;
 pub use part::{hash as object_hash, pack as pack_part};

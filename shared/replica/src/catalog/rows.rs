@@ -28,9 +28,7 @@ pub(super) struct PackedItems {
 
 impl PackedItem {
     pub(super) fn key(&self) -> CatalogKey<'_> {
-        let (id, rest) = self.0.split_once(columns::BETWEEN).unwrap_or_default();
-        let name = rest.split_once(columns::BETWEEN).map_or("", |(name, _)| name);
-        (name.is_empty(), name, id)
+        columns::catalog_key(&self.0)
     }
 
     fn id(&self) -> &str {

@@ -66,7 +66,9 @@ impl PackedListings {
         let products: Vec<Symbol> = columns
             .products
             .iter()
-            .map(|product| self.product(product.item(columns), product.variant(columns), product.name(columns)))
+            .map(|product| {
+                self.number_of_product(product.item(columns), product.variant(columns), product.name(columns))
+            })
             .collect();
         for row in columns.rows() {
             let product = products[row.product];
@@ -98,10 +100,11 @@ impl PackedListings {
         self.index = index;
     }
 
-    fn product(&mut self, item: Option<&str>, variant: Option<Uuid>, name: Option<&str>) -> Symbol {
+    /// Returns the number of a product, which gets one if it has none.
+    fn number_of_product(&mut self, item: Option<&str>, variant: Option<Uuid>, name: Option<&str>) -> Symbol {
         let item = item.map_or(NONE, |id| number(&mut self.items, id));
         let variant = variant.map_or(NONE, |id| self.variants.insert_full(id).0 as Symbol);
-        self.products.number(item, variant, name)
+        self.products.number_of(item, variant, name)
     }
 
     pub(super) fn pack(&mut self, listing: &PublicListing) -> PackedListing {
@@ -111,7 +114,7 @@ impl PackedListings {
             id: listing.id.uuid(),
             created_at: listing.created_at,
             cents: listing.price_usd.cents(),
-            product: self.product(item, listing.variant_id.map(VariantId::uuid), name),
+            product: self.number_of_product(item, listing.variant_id.map(VariantId::uuid), name),
             id8: listing.id8,
             kind: listing.kind,
             is_auction: listing.is_auction,
@@ -217,7 +220,7 @@ struct Products {
 
 impl Products {
     /// Returns the number of a product. Adds it, with no listings, if it is missing.
-    fn number(&mut self, item: Symbol, variant: Symbol, name: Option<&str>) -> Symbol {
+    fn number_of(&mut self, item: Symbol, variant: Symbol, name: Option<&str>) -> Symbol {
         let Self { known, free, index, hasher } = self;
         let hash = hasher.hash_one((item, variant, name));
         let is_equal = |at: &Symbol| known[*at as usize].key() == (item, variant, name);

@@ -244,17 +244,16 @@ impl<R: Columnar> Compaction<R> {
         base: LogPosition,
         last: &LastWords<R>,
     ) -> Result<Manifest, StoreError> {
-        let mut records = Vec::new();
+        let mut slices = Vec::with_capacity(rebuild.slices.len());
         for slice in &rebuild.slices {
-            records.append(&mut self.part(slice).await?.records()?);
+            slices.push(self.part(slice).await?);
         }
-        records.sort_unstable_by(R::base_order);
         let (written_at, scanned_at) = (self.clock.now(), rebuild.began_at);
         let generation = run_id(written_at)?;
         let writer = PartWriter::new(RunObjects::new(&self.objects, R::STREAM, generation));
         let mut overlay = Overlay::new(last, writer);
-        for record in records {
-            overlay.push(record).await?;
+        for record in R::Columns::in_base_order(&slices) {
+            overlay.push(record?).await?;
         }
         let (parts, records) = overlay.finish().await?;
         Ok(Manifest { generation, base, end: base, records, written_at, scanned_at, parts, deltas: Vec::new() })
