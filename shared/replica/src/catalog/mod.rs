@@ -31,8 +31,6 @@ use super::catalog::block::{ItemBlock, Wanted};
 use super::catalog::grams::GramCounter;
 use super::catalog::rows::{CatalogKey, PackedItem, PackedItems};
 use super::follow::View;
-use super::join;
-use super::sequence::Slot;
 use crate::base::ItemColumns;
 use block::KindNumber;
 use block::Searches;
@@ -152,20 +150,6 @@ impl Catalog {
     }
 }
 
-impl PackedItems {
-    /// Makes blocks of slots, which are in the catalog's order. `kinds` are the kinds of all slots.
-    fn blocks(&self, slots: &[Slot], kinds: &[KindNumber]) -> Vec<ItemBlock> {
-        let mut counter = GramCounter::default();
-        let blocks = slots.chunks(ItemBlock::START_ITEMS).map(|slots| {
-            let kinds = slots.iter().map(|slot| kinds[*slot as usize]).collect();
-            let mut block = ItemBlock::new(slots.to_vec(), kinds);
-            block.refresh(self, &mut counter);
-            block
-        });
-        blocks.collect()
-    }
-}
-
 impl View for Catalog {
     type Record = PublicItem;
 
@@ -182,13 +166,14 @@ impl View for Catalog {
             }
         }
         catalog.rows = PackedItems::new(rows);
-        let (slots, index) = join(|| catalog.rows.in_order(), || catalog.rows.index_of_ids());
-        catalog.rows.index_ids(index);
-        let (lower, upper) = slots.split_at(slots.len() / 2);
-        let (mut blocks, mut upper) =
-            join(|| catalog.rows.blocks(lower, &kinds), || catalog.rows.blocks(upper, &kinds));
-        blocks.append(&mut upper);
-        catalog.blocks = blocks;
+        let (slots, mut counter) = (catalog.rows.in_order(), GramCounter::default());
+        let blocks = slots.chunks(ItemBlock::START_ITEMS).map(|slots| {
+            let kinds = slots.iter().map(|slot| kinds[*slot as usize]).collect();
+            let mut block = ItemBlock::new(slots.to_vec(), kinds);
+            block.refresh(&catalog.rows, &mut counter);
+            block
+        });
+        catalog.blocks = blocks.collect();
         catalog
     }
 

@@ -58,25 +58,15 @@ impl From<&PublicItem> for PackedItem {
 }
 
 impl PackedItems {
-    /// Stores these items in the slots 0, 1, 2, … They are not found by their ids until [`index_ids`](Self::index_ids)
-    /// was called.
-    pub(super) fn new(packed: Vec<PackedItem>) -> Self {
-        Self { packed, ..Self::default() }
-    }
-
-    /// Returns an index of the ids of all slots.
-    pub(super) fn index_of_ids(&self) -> HashTable<Slot> {
-        let mut index = HashTable::with_capacity(self.packed.len());
-        for (slot, row) in (0..).zip(&self.packed) {
-            index.insert_unique(self.hasher.hash_one(row.id()), slot, |known: &Slot| {
-                self.hasher.hash_one(self.packed[*known as usize].id())
+    /// Stores these items in the slots 0, 1, 2, …
+    pub(super) fn new(rows: Vec<PackedItem>) -> Self {
+        let (mut index, hasher) = (HashTable::with_capacity(rows.len()), DefaultHashBuilder::default());
+        for (slot, row) in (0..).zip(&rows) {
+            index.insert_unique(hasher.hash_one(row.id()), slot, |known: &Slot| {
+                hasher.hash_one(rows[*known as usize].id())
             });
         }
-        index
-    }
-
-    pub(super) fn index_ids(&mut self, index: HashTable<Slot>) {
-        self.index = index;
+        Self { packed: rows, index, hasher, ..Self::default() }
     }
 
     /// Returns the slots in the catalog's order. None of them may be free.
