@@ -106,7 +106,7 @@ fn busy_month(user: UserId, orders: u32) -> Vec<Value> {
     month_of(user, 0..orders, 1)
 }
 
-/// Returns orders of one month with these numbers, one in so many minutes. Of every ten, the oldest comes last.
+/// Returns orders of one month with these numbers, created every `minutes` minutes. Of every ten, the oldest comes last.
 fn month_of(user: UserId, numbers: Range<u32>, minutes: u32) -> Vec<Value> {
     let minute = |n: u32| minutes * if n % 10 == 9 { n - 9 } else { n + 1 };
     let at = |n: u32| format!("2026-10-{:02}T{:02}:{:02}:00Z", 1 + n / 1_440, n / 60 % 24, n % 60);

@@ -126,7 +126,8 @@ impl World {
         self.count(if is_import { "imports" } else { "bursts" });
     }
 
-    /// Draws few changes, so that answers can be compared meanwhile, or so many that `ingest` gets several batches.
+    /// Draws changes. Half of the bursts are small, because answers can then be compared meanwhile. The others take
+    /// `ingest` several batches.
     fn draw_burst(&self) -> Vec<Rc<Change>> {
         let count = {
             let random = &mut self.draw.borrow_mut().random;

@@ -237,7 +237,7 @@ pub(super) fn newest_first(rows: &PackedListings) -> Vec<Entry> {
 
 /// Sorts by price. Entries of equal prices stay in the order of `newest`.
 fn cheapest_first(rows: &PackedListings, newest: &[Entry]) -> Vec<Entry> {
-    // Price and place in one number are compared twice as fast as a pair.
+    // Price and place are one number, because numbers are sorted faster than pairs.
     let mut keys: Vec<u64> =
         newest.iter().zip(0..).map(|(entry, place)| u64::from(entry.price) << 32 | place).collect();
     keys.sort_unstable();
