@@ -19,10 +19,6 @@ use clap::Parser;
 use cli::{Arguments, Command};
 use figures::text;
 
-/// As in `local`, because the embedded stores allocate a lot.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     common::logging::to_stderr();
