@@ -44,6 +44,16 @@ async fn functions_of_the_api_answer_as_in_process_and_log_a_line_without_key_or
         let keyed = PATHS.iter().map(|(path, _)| path.as_str());
         let path = keyed.chain([route.path]).find(|path| route.matches(path).is_some()).unwrap();
         let mut event = RuntimeApi::event(route.path, path, "", &json!({"authorization": format!("Bearer {key}")}));
+        // Headers that nobody reads fail no request, whatever is in them.
+        for (name, value) in [
+            ("user-agent", json!("Bot ★ é")),
+            ("x-delete", json!("\u{7f}")),
+            ("x-line-end", json!("a\r\nb")),
+            ("x-null", Value::Null),
+            ("no name", json!("a")),
+        ] {
+            event["headers"][name] = value;
+        }
         let parameters = route.matches(path).unwrap().into_iter();
         event["pathParameters"] =
             parameters.map(|(name, value)| (name.to_owned(), json!(value))).collect::<Map<_, _>>().into();

@@ -10,7 +10,6 @@ use std::task::Poll;
 use std::time::Duration;
 
 use api::Handler;
-use aws_lambda_events::encodings::Body;
 use bytes::Bytes;
 use common::aws::Missing;
 use common::clock::Clock;
@@ -206,14 +205,8 @@ pub async fn get_from(instance: &SimulatedInstance, key: &str, path: &str) -> Ht
 
 /// Sends a request to an instance.
 pub async fn answer_from(instance: &SimulatedInstance, request: &Request<()>) -> HttpReply {
-    let response = instance.handle(request).await;
-    let bytes = match response.body {
-        Some(Body::Text(text)) => text.into_bytes(),
-        Some(Body::Binary(bytes)) => bytes,
-        _ => Vec::new(),
-    };
-    let status = u16::try_from(response.status_code).unwrap();
-    HttpReply { status, headers: response.headers, bytes, repeats: 0 }
+    let (head, body) = instance.handle(request).await.unwrap().into_parts();
+    HttpReply { status: head.status.as_u16(), headers: head.headers, bytes: body.to_vec(), repeats: 0 }
 }
 
 /// Returns the prices of up to 100 listings that an instance shows, by their ids, or `None` if it answers 503.

@@ -15,11 +15,12 @@ use api::origin::Origin;
 use api::pipeline::check_method;
 use api::reply::{JSON, respond};
 use api::routes::{DESCRIPTION, DOCS, LLMS, MARKDOWN};
-use api::{GatewayEvent, Handler, Reply, Response, State};
+use api::{Handler, Reply, Request, Response, State};
 use common::aws::Missing;
 use common::clock::Clock;
 use common::metrics::Meter;
 use common::runtime::Service;
+
 use http::header::{CONTENT_SECURITY_POLICY, HeaderMap, HeaderValue, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS};
 
 /// Includes a file that the build made.
@@ -58,12 +59,12 @@ impl Description {
     }
 
     /// Responds to an unknown path with 404 whatever the method is: a 405 would have no methods to name in `Allow`.
-    fn decide(&self, event: &GatewayEvent) -> Result<Reply, ApiError> {
-        self.origin.check(event)?;
-        let path = event.raw_path.as_deref().unwrap_or_default();
+    fn decide(&self, request: &Request) -> Result<Reply, ApiError> {
+        self.origin.check(request)?;
+        let path = request.uri().path();
         let found = TEXTS.into_iter().find(|(known, ..)| *known == path);
         let (path, content_type, body) = found.ok_or(ApiError::RouteNotFound)?;
-        check_method(event)?;
+        check_method(request)?;
         Ok(Reply {
             body: body.as_bytes().to_vec(),
             content_type,
@@ -73,17 +74,17 @@ impl Description {
         })
     }
 
-    fn answer(&self, event: &GatewayEvent) -> Response {
+    fn answer(&self, request: &Request) -> Response {
         let started = self.clock.monotonic();
-        let outcome = self.decide(event);
+        let outcome = self.decide(request);
         let is_refused =
             matches!(outcome, Err(ApiError::RouteNotFound | ApiError::HostNotAllowed | ApiError::MethodNotAllowed(_)));
         let cause = cause(&outcome);
-        let response = respond(event, outcome, Rate::none(self.clock.now()), None);
+        let response = respond(request, outcome, Rate::none(self.clock.now()), None);
         let duration = self.clock.monotonic().saturating_sub(started);
         let refusals = if is_refused { self.refusals.note(duration, &*self.clock) } else { Vec::new() };
         if !is_refused || !refusals.is_empty() {
-            log(&self.meter, event, &response, &Facts { cause, duration, refusals, ..Facts::default() });
+            log(&self.meter, request, &response, &Facts { cause, duration, refusals, ..Facts::default() });
         }
         log_waiting(&self.meter, &self.refusals.take_due(&*self.clock));
         response
@@ -104,8 +105,8 @@ impl Handler for Description {
         Box::pin(ready(Ok(())))
     }
 
-    fn handle(&self, event: GatewayEvent) -> Pin<Box<dyn Future<Output = Response> + Send + '_>> {
-        Box::pin(async move { self.answer(&event) })
+    fn handle(&self, request: Request) -> Pin<Box<dyn Future<Output = Response> + Send + '_>> {
+        Box::pin(async move { self.answer(&request) })
     }
 }
 

@@ -5,9 +5,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use account::Account;
-use api::{GatewayEvent, Handler, Response};
+use api::Handler;
+use api::pipeline::Requests;
 use common::aws::Missing;
-use common::runtime::{Error, Service, Worker};
+use common::runtime::Service;
 use futures_util::future::join_all;
 use webhooks::guard::{LOOPBACK_VARIABLE, Policy};
 
@@ -34,24 +35,12 @@ impl Instance {
         let (warmed, ()) = tokio::join!(warm_ups, host.log_problems());
         warmed.into_iter().for_each(log_failed_warm_up);
         for (&name, handler) in &functions {
-            host.invocations().offer(name, Routed(Arc::clone(handler)));
+            host.invocations().offer(name, Requests(Arc::clone(handler)));
         }
         // What it uses is checked together with what the workers use.
         host.invocations().offer("account", account(host).map_err(io::Error::other)?);
         let server = gateway::serve(listener, functions, host.switches().clone(), inbox)?;
         Ok(Self { base_url: server.url(), _server: server })
-    }
-}
-
-/// A function of the API, invoked without the gateway.
-struct Routed(Arc<dyn Handler>);
-
-impl Worker for Routed {
-    type Event = GatewayEvent;
-    type Response = Response;
-
-    async fn work(&self, event: GatewayEvent) -> Result<Response, Error> {
-        Ok(self.0.handle(event).await)
     }
 }
 

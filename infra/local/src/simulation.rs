@@ -9,13 +9,13 @@ use api::{Handler, Response};
 use common::aws::Missing;
 use common::clock::Clock;
 use common::preflight::{Preflight, Unusable};
-use common::runtime::Service;
+use common::runtime::{Error, Service};
 use common::timestamp::Timestamp;
 use futures_util::future::join_all;
 use http::Request;
 use tokio::time::Instant;
 
-use crate::gateway::event;
+use crate::gateway::routed;
 use crate::host::Host;
 
 /// Tokio's clock, with a wall clock that starts at a given time.
@@ -74,8 +74,8 @@ impl SimulatedInstance {
     }
 
     /// Handles a request as if the gateway had handed it over.
-    pub async fn handle(&self, request: &Request<()>) -> Response {
-        let (_, event) = event(request);
-        self.handler.handle(event).await
+    pub async fn handle(&self, request: &Request<()>) -> Result<Response, Error> {
+        let (_, request) = routed(request).ok_or("the gateway refuses the path")?;
+        Ok(self.handler.handle(request?).await)
     }
 }

@@ -1,5 +1,6 @@
 //! The errors that a request can end in, and the JSON body that reports them.
 
+use http::StatusCode;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use thiserror::Error;
@@ -60,16 +61,16 @@ pub enum ApiError {
 
 impl ApiError {
     /// Returns the HTTP status.
-    pub const fn status(&self) -> u16 {
+    pub const fn status(&self) -> StatusCode {
         match self {
-            Self::Invalid(_) => 400,
-            Self::KeyMissing | Self::KeyInvalid => 401,
-            Self::HostNotAllowed | Self::ScopeMissing(_) => 403,
-            Self::ItemNotFound(_) | Self::PricesNotFound(_) | Self::RouteNotFound => 404,
-            Self::MethodNotAllowed(_) => 405,
-            Self::RateLimited { .. } => 429,
-            Self::Internal(_) => 500,
-            Self::Unavailable(_) => 503,
+            Self::Invalid(_) => StatusCode::BAD_REQUEST,
+            Self::KeyMissing | Self::KeyInvalid => StatusCode::UNAUTHORIZED,
+            Self::HostNotAllowed | Self::ScopeMissing(_) => StatusCode::FORBIDDEN,
+            Self::ItemNotFound(_) | Self::PricesNotFound(_) | Self::RouteNotFound => StatusCode::NOT_FOUND,
+            Self::MethodNotAllowed(_) => StatusCode::METHOD_NOT_ALLOWED,
+            Self::RateLimited { .. } => StatusCode::TOO_MANY_REQUESTS,
+            Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 

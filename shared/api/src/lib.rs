@@ -3,6 +3,7 @@
 
 pub mod auth;
 pub mod error;
+pub mod gateway;
 pub mod line;
 pub mod origin;
 pub mod params;
@@ -10,6 +11,7 @@ pub mod pipeline;
 pub mod reply;
 pub mod routes;
 
+pub use gateway::{Request, Response};
 pub use params::{Input, PAGE, PAGE_SIZE, Params, paging};
 pub use pipeline::{Anyone, Api, Caller, Endpoint, Handler, run};
-pub use reply::{CacheControl, GatewayEvent, Reply, Response, State, Stated};
+pub use reply::{CacheControl, Reply, State, Stated};

@@ -13,7 +13,8 @@ use common::ids::KeyId;
 use common::metrics::{Line, Meter, Metric, ReplicaGauge};
 
 use crate::error::ApiError;
-use crate::reply::{GatewayEvent, Reply, Response};
+use crate::gateway::{Request, Response, context};
+use crate::reply::Reply;
 
 /// What the line says in addition to the request and its response.
 #[derive(Debug, Default)]
@@ -32,16 +33,16 @@ pub struct Facts {
 
 /// Returns why a request ended in a 5xx. Any other outcome has no cause.
 pub fn cause(outcome: &Result<Reply, ApiError>) -> Option<String> {
-    outcome.as_ref().err().filter(|error| error.status() >= 500).map(ToString::to_string)
+    outcome.as_ref().err().filter(|error| error.status().is_server_error()).map(ToString::to_string)
 }
 
 /// Writes a request's line.
-pub fn log(meter: &Meter, event: &GatewayEvent, response: &Response, facts: &Facts) {
-    let status = u16::try_from(response.status_code).unwrap_or_default();
+pub fn log(meter: &Meter, request: &Request, response: &Response, facts: &Facts) {
+    let (status, context) = (response.status().as_u16(), context(request));
     let mut line = meter.line("request");
-    line.known("request_id", event.request_context.request_id.as_deref());
-    line.member("method", event.request_context.http.method.as_str());
-    line.known("route", event.route_key.as_deref());
+    line.known("request_id", context.and_then(|context| context.request_id.as_deref()));
+    line.member("method", request.method().as_str());
+    line.known("route", context.and_then(|context| context.route_key.as_deref()));
     line.member("status", &status);
     line.known("key_id", facts.key_id.as_ref());
     line.known("cause", facts.cause.as_deref());

@@ -6,7 +6,7 @@ use common::runtime::Service;
 use sha2::{Digest, Sha256};
 
 use super::error::ApiError;
-use super::reply::GatewayEvent;
+use super::gateway::Request;
 
 /// The header in which the edge sends its secret.
 pub const ORIGIN_HEADER: &str = "x-origin-secret";
@@ -35,9 +35,9 @@ impl Origin {
     }
 
     /// Refuses a request without an accepted secret.
-    pub fn check(&self, event: &GatewayEvent) -> Result<(), ApiError> {
+    pub fn check(&self, request: &Request) -> Result<(), ApiError> {
         let Some(accepted) = &self.accepted else { return Ok(()) };
-        let sent = event.headers.get(ORIGIN_HEADER).map(|value| hash(value.as_bytes()));
+        let sent = request.headers().get(ORIGIN_HEADER).map(|value| hash(value.as_bytes()));
         if sent.is_some_and(|sent| accepted.contains(&sent)) { Ok(()) } else { Err(ApiError::HostNotAllowed) }
     }
 }
@@ -53,11 +53,11 @@ mod tests {
     use super::*;
 
     fn is_accepted(secrets: &str, sent: Option<&str>) -> bool {
-        let mut event = GatewayEvent::default();
+        let mut request = Request::default();
         if let Some(sent) = sent {
-            event.headers.insert(ORIGIN_HEADER, sent.parse().unwrap());
+            request.headers_mut().insert(ORIGIN_HEADER, sent.parse().unwrap());
         }
-        Origin::accepting(secrets).check(&event).is_ok()
+        Origin::accepting(secrets).check(&request).is_ok()
     }
 
     #[test]

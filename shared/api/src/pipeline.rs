@@ -18,17 +18,20 @@ use common::scope::Budget;
 use common::store::StoreError;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, Method};
+use lambda_http::aws_lambda_events::apigw::ApiGatewayV2httpResponse;
+use lambda_http::aws_lambda_events::query_map::QueryMap;
 use serde::Serialize;
 use tokio::time::error::Elapsed;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::auth::{Gate, Grant, KeyHash, KeyRecord, KeyText, Rate, Refused};
 use crate::error::ApiError;
+use crate::gateway::{Event, Request, RequestExt, Response, answer};
 use crate::line::{Facts, Refusals, cause, log, log_waiting};
 use crate::origin::Origin;
 use crate::params;
 use crate::params::Input;
-use crate::reply::{GatewayEvent, JSON, Reply, Response, State, respond};
+use crate::reply::{JSON, Reply, State, respond};
 use crate::routes::Route;
 
 /// One `GET` of the API.
@@ -122,7 +125,7 @@ pub trait Handler: Send + Sync {
     /// Prepares the instance before its first request. An error says what the first request still has to do.
     fn warm_up(&self) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>>;
 
-    fn handle(&self, event: GatewayEvent) -> Pin<Box<dyn Future<Output = Response> + Send + '_>>;
+    fn handle(&self, request: Request) -> Pin<Box<dyn Future<Output = Response> + Send + '_>>;
 }
 
 /// An endpoint behind the gate.
@@ -153,7 +156,7 @@ impl<E: Endpoint> Api<E> {
         Self { endpoint, origin, refusals: Refusals::default(), gate, clock, meter }
     }
 
-    async fn decide(&self, event: &GatewayEvent) -> Decided {
+    async fn decide(&self, request: &Request) -> Decided {
         let now = self.clock.now();
         let refuse = |error| Decided {
             outcome: Err(error),
@@ -162,18 +165,18 @@ impl<E: Endpoint> Api<E> {
             replica: None,
             is_keyless: true,
         };
-        if let Err(error) = self.origin.check(event) {
+        if let Err(error) = self.origin.check(request) {
             return refuse(error);
         }
-        if let Err(error) = check_method(event) {
+        if let Err(error) = check_method(request) {
             return refuse(error);
         }
-        let key = match bearer(event) {
+        let key = match bearer(request) {
             Ok(key) => key.hash(),
             Err(error) => return refuse(error),
         };
         let deadline = Instant::now() + STORE_DEADLINE;
-        match self.admit_and_read(event, &key, deadline).await {
+        match self.admit_and_read(request, &key, deadline).await {
             Ok((grant, outcome)) => Decided {
                 // A bad request is refused without the replica, so its line does not report the replica's age.
                 replica: match &outcome {
@@ -198,12 +201,13 @@ impl<E: Endpoint> Api<E> {
     /// caller that the key write names. Otherwise the read runs after the key write, for that caller.
     async fn admit_and_read(
         &self,
-        event: &GatewayEvent,
+        request: &Request,
         key: &KeyHash,
         deadline: Instant,
     ) -> Result<(Grant, Result<E::Output, ApiError>), Refused> {
-        let path: Vec<_> = event.path_parameters.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-        let input = params::parse::<E::Input>(&path, event.raw_query_string.as_deref().unwrap_or(""));
+        let path = request.path_parameters_ref().into_iter().flat_map(QueryMap::iter);
+        let path: Vec<_> = path.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let input = params::parse::<E::Input>(&path, request.uri().query().unwrap_or_default());
         let foreseen = self.gate.remembered_user(key, Self::BUDGET).and_then(E::Caller::foreseen);
 
         let mut admit = pin!(timeout_at(deadline, self.gate.admit(key, Self::BUDGET)));
@@ -284,16 +288,16 @@ impl<E: Endpoint> Handler for Api<E> {
         Box::pin(self.endpoint.warm_up())
     }
 
-    fn handle(&self, event: GatewayEvent) -> Pin<Box<dyn Future<Output = Response> + Send + '_>> {
+    fn handle(&self, request: Request) -> Pin<Box<dyn Future<Output = Response> + Send + '_>> {
         Box::pin(async move {
             let started = self.clock.monotonic();
-            let Decided { outcome, rate, key_id, replica, is_keyless } = self.decide(&event).await;
+            let Decided { outcome, rate, key_id, replica, is_keyless } = self.decide(&request).await;
             let cause = cause(&outcome);
-            let response = respond(&event, outcome, rate, Some(Self::BUDGET));
+            let response = respond(&request, outcome, rate, Some(Self::BUDGET));
             let duration = self.clock.monotonic().saturating_sub(started);
             let refusals = if is_keyless { self.refusals.note(duration, &*self.clock) } else { Vec::new() };
             if !is_keyless || !refusals.is_empty() {
-                log(&self.meter, &event, &response, &Facts { key_id, cause, duration, replica, refusals });
+                log(&self.meter, &request, &response, &Facts { key_id, cause, duration, replica, refusals });
             }
             log_waiting(&self.meter, &self.refusals.take_due(&*self.clock));
             response
@@ -302,8 +306,8 @@ impl<E: Endpoint> Handler for Api<E> {
 }
 
 /// Refuses methods other than `GET` and `HEAD`. A client needs no key to be told so.
-pub fn check_method(event: &GatewayEvent) -> Result<(), ApiError> {
-    let method = &event.request_context.http.method;
+pub fn check_method(request: &Request) -> Result<(), ApiError> {
+    let method = request.method();
     if method == Method::GET || method == Method::HEAD {
         Ok(())
     } else {
@@ -312,8 +316,8 @@ pub fn check_method(event: &GatewayEvent) -> Result<(), ApiError> {
 }
 
 /// Reads the key from `Authorization: Bearer <key>` (RFC 6750, section 2.1). A malformed key costs no call to DynamoDB.
-fn bearer(event: &GatewayEvent) -> Result<KeyText, ApiError> {
-    let value = event.headers.get(AUTHORIZATION).ok_or(ApiError::KeyMissing)?.as_bytes().trim_ascii();
+fn bearer(request: &Request) -> Result<KeyText, ApiError> {
+    let value = request.headers().get(AUTHORIZATION).ok_or(ApiError::KeyMissing)?.as_bytes().trim_ascii();
     let end = value.iter().position(u8::is_ascii_whitespace).unwrap_or(value.len());
     let (scheme, token) = value.split_at(end);
     if !scheme.eq_ignore_ascii_case(b"bearer") {
@@ -338,18 +342,18 @@ where
     H: Handler + 'static,
     E: From<Missing> + Into<Error>,
 {
-    common::runtime::run(|service| build(service).map(Requests)).await
+    common::runtime::run(|service| build(service).map(|handler| Requests(Arc::new(handler)))).await
 }
 
 /// A handler, as a worker that the gateway triggers.
-struct Requests<H>(H);
+pub struct Requests(pub Arc<dyn Handler>);
 
-impl<H: Handler + 'static> Worker for Requests<H> {
-    type Event = GatewayEvent;
-    type Response = Response;
+impl Worker for Requests {
+    type Event = Event;
+    type Response = ApiGatewayV2httpResponse;
 
-    async fn work(&self, event: GatewayEvent) -> Result<Response, Error> {
-        Ok(self.0.handle(event).await)
+    async fn work(&self, event: Event) -> Result<ApiGatewayV2httpResponse, Error> {
+        Ok(answer(self.0.handle(event.try_into()?).await))
     }
 
     async fn warm_up(&self) -> Result<(), String> {

@@ -1,16 +1,15 @@
-//! Turns an outcome into API Gateway's response (specification 8.3 and 10.2 to 10.4): status, headers, encoding, entity
+//! Turns an outcome into a response (specification 8.3 and 10.2 to 10.4): status, headers, encoding, entity
 //! tag, and what headers say about the state that the answer was made from.
 
 use std::io::Write;
 use std::time::{Duration, SystemTime};
 
-use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
-use aws_lambda_events::encodings::Body;
 use common::clock::Moment;
 use common::scope::Budget;
 use common::timestamp::Timestamp;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use http::StatusCode;
 use http::header::{
     ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderMap, HeaderName, HeaderValue,
     IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, RETRY_AFTER, STRICT_TRANSPORT_SECURITY, VARY, WWW_AUTHENTICATE,
@@ -21,11 +20,7 @@ use sha2::{Digest, Sha256};
 
 use crate::auth::Rate;
 use crate::error::ApiError;
-
-/// A request as API Gateway hands it over (HTTP API, payload format 2.0).
-pub type GatewayEvent = ApiGatewayV2httpRequest;
-/// An answer as API Gateway takes it.
-pub type Response = ApiGatewayV2httpResponse;
+use crate::gateway::{Body, Request, Response, context};
 
 /// Bodies above this many bytes are compressed for clients that accept it.
 const COMPRESS_ABOVE_BYTES: usize = 1_024;
@@ -84,27 +79,27 @@ pub struct Reply {
 pub const JSON: &str = "application/json; charset=utf-8";
 
 /// Turns the outcome of a request into its response. `budget` is what the request is counted against, if it needs a key.
-pub fn respond(event: &GatewayEvent, outcome: Result<Reply, ApiError>, rate: Rate, budget: Option<Budget>) -> Response {
+pub fn respond(request: &Request, outcome: Result<Reply, ApiError>, rate: Rate, budget: Option<Budget>) -> Response {
     let mut response = match outcome {
-        Ok(reply) => success(event, reply),
+        Ok(reply) => success(request, reply),
         Err(error) => failure(error),
     };
-    let headers = &mut response.headers;
+    let headers = response.headers_mut();
     for (name, number) in [(LIMIT, rate.limit), (REMAINING, rate.remaining), (RESET, rate.reset)] {
         headers.insert(name, number.into());
     }
     if let Some(budget) = budget.filter(|_| rate.known) {
         add_rate_limit(headers, budget, rate);
     }
-    if event.headers.get(FORWARDED_PROTO).is_some_and(|scheme| scheme == "https") {
+    if request.headers().get(FORWARDED_PROTO).is_some_and(|scheme| scheme == "https") {
         headers.insert(STRICT_TRANSPORT_SECURITY, ONLY_HTTPS);
     }
-    if let Some(id) = event.request_context.request_id.as_deref().and_then(|id| HeaderValue::from_str(id).ok()) {
+    let id = context(request).and_then(|context| context.request_id.as_deref());
+    if let Some(id) = id.and_then(|id| HeaderValue::from_str(id).ok()) {
         headers.insert(REQUEST_ID, id);
     }
-    if event.request_context.http.method == http::Method::HEAD {
-        response.body = None;
-        response.is_base64_encoded = false;
+    if request.method() == http::Method::HEAD {
+        *response.body_mut() = Body::Empty;
     }
     response
 }
@@ -121,9 +116,9 @@ fn add_rate_limit(headers: &mut HeaderMap, budget: Budget, rate: Rate) {
     }
 }
 
-fn success(event: &GatewayEvent, reply: Reply) -> Response {
+fn success(request: &Request, reply: Reply) -> Response {
     let compressible = reply.body.len() > COMPRESS_ABOVE_BYTES;
-    let compress = compressible && accepts_gzip(&event.headers);
+    let compress = compressible && accepts_gzip(request.headers());
     let tag = entity_tag(&reply.body, compress);
     let mut headers = reply.headers;
     headers.insert(CACHE_CONTROL, HeaderValue::from_static(reply.cache.value()));
@@ -131,24 +126,24 @@ fn success(event: &GatewayEvent, reply: Reply) -> Response {
         headers.insert(VARY, HeaderValue::from_static("Accept-Encoding"));
     }
     headers.extend(reply.state.header());
-    let unchanged = if event.headers.contains_key(IF_NONE_MATCH) {
-        matches_tag(&event.headers, &tag)
+    let unchanged = if request.headers().contains_key(IF_NONE_MATCH) {
+        matches_tag(request.headers(), &tag)
     } else {
-        reply.state.is_unchanged_since(&event.headers)
+        reply.state.is_unchanged_since(request.headers())
     };
     if let Ok(tag) = HeaderValue::from_str(&tag) {
         headers.insert(ETAG, tag);
     }
     if unchanged {
-        return response(304, headers, None);
+        return response(StatusCode::NOT_MODIFIED, headers, Body::Empty);
     }
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(reply.content_type));
     match compress.then(|| gzip(&reply.body)).flatten() {
         Some(compressed) => {
             headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-            response(200, headers, Some(Body::Binary(compressed)))
+            response(StatusCode::OK, headers, Body::Binary(compressed))
         }
-        None => response(200, headers, Some(text(reply.body))),
+        None => response(StatusCode::OK, headers, text(reply.body)),
     }
 }
 
@@ -179,15 +174,13 @@ fn failure(error: ApiError) -> Response {
     }
     let status = error.status();
     let body = serde_json::to_vec(&error.envelope()).unwrap_or_default();
-    response(status, headers, Some(text(body)))
+    response(status, headers, text(body))
 }
 
-fn response(status: u16, headers: HeaderMap, body: Option<Body>) -> Response {
-    let mut response = Response::default();
-    response.status_code = i64::from(status);
-    response.headers = headers;
-    response.is_base64_encoded = matches!(body, Some(Body::Binary(_)));
-    response.body = body;
+fn response(status: StatusCode, headers: HeaderMap, body: Body) -> Response {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    *response.headers_mut() = headers;
     response
 }
 
@@ -334,11 +327,11 @@ mod tests {
     #[test]
     fn only_who_came_by_https_is_told_to_come_back_by_it() {
         for (scheme, told) in [(Some("https"), Some("max-age=31536000")), (Some("http"), None), (None, None)] {
-            let mut event = GatewayEvent::default();
-            event.headers.extend(scheme.map(|scheme| (FORWARDED_PROTO, HeaderValue::from_static(scheme))));
+            let mut request = Request::default();
+            request.headers_mut().extend(scheme.map(|scheme| (FORWARDED_PROTO, HeaderValue::from_static(scheme))));
             for outcome in [Err(ApiError::KeyMissing), Err(ApiError::RouteNotFound)] {
-                let response = respond(&event, outcome, Rate::none(Timestamp::from_millis(0)), None);
-                let header = response.headers.get(STRICT_TRANSPORT_SECURITY).map(|value| value.to_str().unwrap());
+                let response = respond(&request, outcome, Rate::none(Timestamp::from_millis(0)), None);
+                let header = response.headers().get(STRICT_TRANSPORT_SECURITY).map(|value| value.to_str().unwrap());
                 assert_eq!(header, told, "{scheme:?}");
             }
         }

@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::process::ExitCode;
 
-use api::{GatewayEvent, Handler, Response};
+use api::{Handler, Request, Response};
 use common::aws::Missing;
 
 /// Panics if the request's path contains `panic`, with the whole path in the panic's message.
@@ -14,9 +14,9 @@ impl Handler for Faulty {
         Box::pin(async { Ok(()) })
     }
 
-    fn handle(&self, event: GatewayEvent) -> Pin<Box<dyn Future<Output = Response> + Send + '_>> {
+    fn handle(&self, request: Request) -> Pin<Box<dyn Future<Output = Response> + Send + '_>> {
         Box::pin(async move {
-            let path = event.raw_path.unwrap_or_default();
+            let path = request.uri().path();
             assert!(!path.contains("panic"), "{path}");
             Response::default()
         })

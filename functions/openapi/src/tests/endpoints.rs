@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 
 use api::auth::Rate;
 use api::error::ApiError;
+use api::gateway::{Event, Request};
 use api::reply::{JSON, respond};
-use api::{CacheControl, GatewayEvent, Reply, Response, State, params};
+use api::{CacheControl, Reply, Response, State, params};
 use common::clock::{Moment, SystemClock};
 use common::scope::{Budget, Scope};
 use common::timestamp::Timestamp;
 use http::HeaderMap;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{description, errors, misfits, operations, resolved};
 
@@ -74,25 +75,24 @@ fn sent(path: &str, outcome: Result<Reply, ApiError>, given: &[(&'static str, &s
         matches!(outcome, Err(ApiError::KeyMissing | ApiError::KeyInvalid | ApiError::MethodNotAllowed(_)));
     let budget = Some(Budget::Scope(Scope::CatalogRead)).filter(|_| !is_keyless && path != PUBLIC);
     let rate = Rate { limit: 60, remaining: 59, reset: 17, known: true };
-    let mut event = GatewayEvent::default();
-    event.request_context.request_id = Some("JKJaXmPLvHcESHA=".to_owned());
-    for (name, value) in given {
-        event.headers.insert(*name, value.parse().unwrap());
-    }
-    respond(&event, outcome, rate, budget)
+    let headers: Map<String, Value> = given.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
+    let context = json!({ "requestId": "JKJaXmPLvHcESHA=", "http": { "method": "GET" } });
+    let event = json!({ "rawPath": path, "headers": headers, "requestContext": context });
+    let request = Request::try_from(serde_json::from_value::<Event>(event).unwrap()).unwrap();
+    respond(&request, outcome, rate, budget)
 }
 
 /// Checks that the document's response names exactly the headers that were sent, and that their values fit the schemas.
 fn check_headers(path: &str, response: &Response) {
     let document = description();
-    let described = &document["paths"][path]["get"]["responses"][response.status_code.to_string()];
+    let described = &document["paths"][path]["get"]["responses"][response.status().as_str()];
     let headers = resolved(&document, described)["headers"].as_object().unwrap();
     let names: BTreeSet<_> = headers.keys().map(|name| name.to_ascii_lowercase()).collect();
-    let sent = response.headers.keys().map(|name| name.as_str().to_owned()).filter(|name| name != "content-type");
-    assert_eq!(sent.collect::<BTreeSet<_>>(), names, "{path} {}", response.status_code);
+    let sent = response.headers().keys().map(|name| name.as_str().to_owned()).filter(|name| name != "content-type");
+    assert_eq!(sent.collect::<BTreeSet<_>>(), names, "{path} {}", response.status());
     for (name, header) in headers {
         let schema = &resolved(&document, header)["schema"];
-        let text = response.headers[name].to_str().unwrap();
+        let text = response.headers()[name].to_str().unwrap();
         let value = if schema["type"] == "integer" { Value::from(text.parse::<i64>().unwrap()) } else { text.into() };
         let misfits = misfits(&document, schema, &value);
         assert!(misfits.is_empty(), "{path} {name}: {misfits:?}");
@@ -113,10 +113,10 @@ fn the_headers_of_a_success() {
         (PUBLIC, CacheControl::Public, State::Untold),
     ] {
         let ok = sent(path, Ok(reply(cache, state)), &[("accept-encoding", "gzip")]);
-        assert_eq!(ok.status_code, 200);
+        assert_eq!(ok.status().as_u16(), 200);
         check_headers(path, &ok);
         let unchanged = sent(path, Ok(reply(cache, state)), &[("if-none-match", "*")]);
-        assert_eq!(unchanged.status_code, 304);
+        assert_eq!(unchanged.status().as_u16(), 304);
         check_headers(path, &unchanged);
     }
 }

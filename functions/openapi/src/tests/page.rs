@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use api::origin::Origin;
 use api::routes::{DOCS, PUBLIC};
-use api::{GatewayEvent, Handler, Response};
+use api::{Handler, Request, Response};
 use common::clock::ManualClock;
 use common::timestamp::Timestamp;
 use http::header::{HeaderValue, IF_NONE_MATCH};
@@ -75,22 +75,21 @@ fn what_is_opened_is_closed() {
 
 async fn get(path: &str, known_tag: Option<&HeaderValue>) -> Response {
     let clock = Arc::new(ManualClock::at(Timestamp::from_millis(45_000)));
-    let mut event = GatewayEvent::default();
-    event.raw_path = Some(path.to_owned());
-    event.request_context.http.method = "GET".parse().unwrap();
-    event.headers.extend(known_tag.map(|tag| (IF_NONE_MATCH, tag.clone())));
-    Description::new(Origin::default(), clock, Arc::default()).handle(event).await
+    let mut request = Request::default();
+    *request.uri_mut() = path.parse().unwrap();
+    request.headers_mut().extend(known_tag.map(|tag| (IF_NONE_MATCH, tag.clone())));
+    Description::new(Origin::default(), clock, Arc::default()).handle(request).await
 }
 
 #[tokio::test]
 async fn the_page_alone_says_what_it_may_do_and_a_304_repeats_it() {
     for path in PUBLIC {
         let full = get(path, None).await;
-        let unchanged = get(path, Some(&full.headers["etag"])).await;
-        assert_eq!((full.status_code, unchanged.status_code), (200, 304), "{path}");
+        let unchanged = get(path, Some(&full.headers()["etag"])).await;
+        assert_eq!((full.status().as_u16(), unchanged.status().as_u16()), (200, 304), "{path}");
         for name in ["content-security-policy", "x-content-type-options", "referrer-policy"] {
-            assert_eq!(full.headers.contains_key(name), path == DOCS, "{name} of {path}");
-            assert_eq!(full.headers.get(name), unchanged.headers.get(name), "{name} of {path}");
+            assert_eq!(full.headers().contains_key(name), path == DOCS, "{name} of {path}");
+            assert_eq!(full.headers().get(name), unchanged.headers().get(name), "{name} of {path}");
         }
     }
 }

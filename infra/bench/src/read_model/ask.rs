@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use api::{GatewayEvent, Handler, Response};
+use api::{Handler, Request, Response};
 use common::aws::Patience;
 use common::clock::{Clock, ManualClock, SystemClock};
 use common::paging::Paging;
@@ -131,14 +131,14 @@ impl MeasuredFunction {
     ) -> Result<Vec<RequestTimes>, String> {
         let mut requested = Vec::with_capacity(Depth::ALL.len());
         for depth in Depth::ALL {
-            let event = |(query, total): (&S::Query, &usize)| {
+            let request = |(query, total): (&S::Query, &usize)| {
                 let paging = depth.paging(*total);
-                self.event(&format!("{}&page={}&page_size={}", S::parameters(query), paging.page, paging.page_size))
+                self.request(&format!("{}&page={}&page_size={}", S::parameters(query), paging.page, paging.page_size))
             };
-            let events: Vec<GatewayEvent> = kind.queries.iter().zip(totals).map(event).collect();
+            let requests: Vec<Request> = kind.queries.iter().zip(totals).map(request).collect();
             let mut samples = Samples::new();
-            for event in events.iter().cycle() {
-                if !self.sample(&mut samples, event.clone()).await?.0 {
+            for request in requests.iter().cycle() {
+                if !self.sample(&mut samples, request.clone()).await?.0 {
                     break;
                 }
             }
@@ -149,13 +149,13 @@ impl MeasuredFunction {
 
     /// Repeats the same request. The function's clock moves on by `after` before each.
     pub(super) async fn repeat(&mut self, query: &str, after: Duration) -> Result<Warm, String> {
-        let event = self.event(query);
+        let request = self.request(query);
         self.refill().await?;
         self.meter.take();
         let (mut samples, mut bill, mut body_bytes) = (Samples::new(), Bill::default(), 0);
         loop {
             self.clock.advance(after);
-            let (taken, bytes) = self.sample(&mut samples, event.clone()).await?;
+            let (taken, bytes) = self.sample(&mut samples, request.clone()).await?;
             if !taken {
                 break;
             }
@@ -166,14 +166,14 @@ impl MeasuredFunction {
     }
 
     /// Takes one more sample, unless there are enough. Returns whether it did, and the length of the body.
-    async fn sample(&mut self, samples: &mut Samples, event: GatewayEvent) -> Result<(bool, usize), String> {
+    async fn sample(&mut self, samples: &mut Samples, request: Request) -> Result<(bool, usize), String> {
         if self.tokens == 0 {
             self.refill().await?;
             self.meter.take();
         }
         self.tokens -= 1;
         let Some(sample) = samples.next() else { return Ok((false, 0)) };
-        let response = self.handler.handle(event).await;
+        let response = self.handler.handle(request).await;
         samples.end(&sample);
         checked(&response).map(|bytes| (true, bytes))
     }
@@ -183,24 +183,21 @@ impl MeasuredFunction {
     async fn refill(&mut self) -> Result<(), String> {
         self.clock.advance(MINUTE);
         self.tokens = TOKENS_PER_MINUTE;
-        checked(&self.handler.handle(self.event("page_size=1")).await).map(drop)
+        checked(&self.handler.handle(self.request("page_size=1")).await).map(drop)
     }
 
-    fn event(&self, query: &str) -> GatewayEvent {
-        let mut event = GatewayEvent::default();
-        event.raw_path = Some(self.path.to_owned());
-        event.raw_query_string = Some(query.to_owned());
-        event.headers.insert(AUTHORIZATION, self.authorization.clone());
-        event.request_context.request_id = Some("bench".to_owned());
-        event.request_context.http.method = http::Method::GET;
-        event
+    fn request(&self, query: &str) -> Request {
+        let mut request = Request::default();
+        *request.uri_mut() = format!("{}?{query}", self.path).parse().unwrap_or_default();
+        request.headers_mut().insert(AUTHORIZATION, self.authorization.clone());
+        request
     }
 }
 
 /// Returns the length of the body of a 200. Any other answer is an error.
 fn checked(response: &Response) -> Result<usize, String> {
-    let body = response.body.as_deref().unwrap_or_default();
-    match response.status_code {
+    let body = response.body();
+    match response.status().as_u16() {
         200 => Ok(body.len()),
         status => Err(format!("a request was answered {status}: {}", String::from_utf8_lossy(body))),
     }

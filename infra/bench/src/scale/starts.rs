@@ -107,9 +107,9 @@ impl Simulation {
 /// Asks an instance for the first page of all listings. Returns how many there are in all, or `None` after a 503.
 async fn ask(instance: &SimulatedInstance, key: &str) -> Result<Option<u64>, String> {
     let request = Request::get("/v1/public/listings?sort=price_asc").header(AUTHORIZATION, key);
-    let response = instance.handle(&request.body(()).map_err(text)?).await;
-    let body = response.body.as_deref().unwrap_or_default();
-    match response.status_code {
+    let response = instance.handle(&request.body(()).map_err(text)?).await.map_err(text)?;
+    let body = response.body();
+    match response.status().as_u16() {
         200 => serde_json::from_slice::<Page>(body).map(|page| Some(page.total)).map_err(text),
         503 => Ok(None),
         status => Err(format!("a request was answered {status}: {}", String::from_utf8_lossy(body))),
