@@ -18,6 +18,11 @@ use common::timestamp::Timestamp;
 /// change's bytes, and parts are read at the same time while pages of the log are read one after the other.
 const RECORDS_PER_CHANGE: u64 = 10;
 
+/// How long a run has the lease if it dies.
+const LEASE_MILLIS: i64 = 2 * 60 * 1_000;
+/// A run that has not renewed its lease for this long is dead to readers. It renews it each second.
+const ALIVE_MILLIS: i64 = 5_000;
+
 /// SHA-256 of an object.
 pub type Hash = [u8; 32];
 
@@ -105,9 +110,9 @@ pub struct Standing {
 }
 
 impl Standing {
-    /// Returns whether a run is making the base anew.
-    pub fn is_leased(&self, now: Timestamp) -> bool {
-        self.leased_until.is_some_and(|until| until > now)
+    /// Returns whether a run is making the base anew, and has not died.
+    pub fn is_being_made(&self, now: Timestamp) -> bool {
+        self.leased_until.is_some_and(|until| until > now.plus_millis(LEASE_MILLIS - ALIVE_MILLIS))
     }
 
     /// Returns how many changes have come after the base and its deltas. If no base can be read, these are all changes.
@@ -158,11 +163,11 @@ impl<R: Record> Log<R> {
         changed(put.send().await)
     }
 
-    /// Takes the lease for a run until a time, or renews it. Returns whether nobody else has it. The call may be repeated
-    /// if its answer is lost.
-    pub async fn take_lease(&self, run: Uuid, now: Timestamp, until: Timestamp) -> Result<bool, StoreError> {
+    /// Takes the lease for a run, or renews it. Returns whether nobody else has it. The call may be repeated if its answer
+    /// is lost.
+    pub async fn take_lease(&self, run: Uuid, now: Timestamp) -> Result<bool, StoreError> {
         let mut lease = table::lease::<R>();
-        lease.insert(table::UNTIL.to_owned(), n(until.millis()));
+        lease.insert(table::UNTIL.to_owned(), n(now.plus_millis(LEASE_MILLIS).millis()));
         lease.insert(table::RUN.to_owned(), s(run.to_string()));
         let condition = "attribute_not_exists(#until) OR #until <= :now OR #run = :run";
         let put = self.put_lease(lease, condition, run).expression_attribute_names("#until", table::UNTIL);

@@ -38,7 +38,7 @@ const STEPS: u32 = 80;
 /// Low enough that deltas, folds and rebuilds are due again and again.
 const THRESHOLDS: Thresholds = Thresholds { min_changes: 4, records_per_change: 2, max_deltas: 3, most_deltas: 6 };
 /// How long after the last fault a request may find the service unavailable.
-const RECOVERY: Duration = Duration::from_secs(5);
+const RECOVERY: Duration = Duration::from_secs(8);
 const HOUR: Duration = Duration::from_hours(1);
 
 /// How often each thing has happened.

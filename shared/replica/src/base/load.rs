@@ -6,7 +6,6 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::future::{join, join_all};
 use futures_util::{StreamExt, stream};
@@ -24,10 +23,6 @@ use tokio::sync::Mutex;
 /// How many pieces are read at the same time.
 const CONCURRENT_READS: usize = 16;
 
-/// How long a reader whose scan was refused leaves the table to the run that makes a base. The run may have died, and
-/// holds its lease until it ends.
-const LEASE_PATIENCE: Duration = Duration::from_secs(3);
-
 /// A load that is under way.
 ///
 /// It keeps the columns of what it has read. A listing takes 41 bytes of columns, and an item its texts and 20 more.
@@ -39,8 +34,8 @@ pub struct Load<R: Columnar> {
     clock: Arc<dyn Clock>,
     pieces: Pieces<R>,
     tail: LogTail<R>,
-    /// A scan that was refused, and when.
-    scan: Option<(EntityScan<R>, Moment)>,
+    /// A scan that was refused.
+    scan: Option<EntityScan<R>>,
 }
 
 impl<R: Columnar> Load<R> {
@@ -92,15 +87,14 @@ impl<R: Columnar> Load<R> {
         Ok(Snapshot { records, deltas, position: base.end, tail: self.tail.take(), as_of: asked, scanned_at })
     }
 
-    /// Reads the entities. If that was just refused, a run that makes a base comes first: the starts of a crowd would take
-    /// the throughput from the run that all of them need.
+    /// Reads the entities. Once that was refused, a run that makes a base comes first, for as long as it lives: the starts
+    /// of a crowd would take the throughput from the run that all of them need.
     async fn entities(&mut self, standing: &Standing) -> Result<Snapshot<R>, StoreError> {
-        let was_refused = self.scan.as_ref().is_some_and(|(_, at)| at.is_within(LEASE_PATIENCE, &*self.clock));
-        if was_refused && standing.is_leased(self.clock.now()) {
+        if self.scan.is_some() && standing.is_being_made(self.clock.now()) {
             return Err(StoreError::Unavailable("a base is being made".to_owned()));
         }
         let mut scan = match self.scan.take() {
-            Some((scan, _)) => scan,
+            Some(scan) => scan,
             None => EntityScan::begin(&self.log, standing.head, &*self.clock).await?,
         };
         match scan.read(&self.log, &*self.clock).await {
@@ -110,7 +104,7 @@ impl<R: Columnar> Load<R> {
             }
             Ok(None) => Err(StoreError::Unavailable("the log has a gap".to_owned())),
             Err(error) => {
-                self.scan = Some((scan, Moment::now(&*self.clock)));
+                self.scan = Some(scan);
                 Err(error)
             }
         }

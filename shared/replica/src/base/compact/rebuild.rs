@@ -23,10 +23,8 @@ use common::store::StoreError;
 use common::timestamp::{DAY_MILLIS, Timestamp};
 use market::{ENTITY_PARTITIONS, EntityCursor, LogPosition, Manifest, Rebuild, Standing, StoredRebuild};
 
-/// How long a run has the lease if it dies.
-const LEASE_MILLIS: i64 = 2 * 60 * 1_000;
-/// How often a run renews its lease.
-const RENEW_EVERY: Duration = Duration::from_secs(30);
+/// How often a run renews its lease. By that, readers know that it lives.
+const RENEW_EVERY: Duration = Duration::from_secs(1);
 /// A rebuild that has taken longer than this begins anew, because the log since then has become long.
 const MAX_AGE_MILLIS: i64 = DAY_MILLIS;
 
@@ -57,7 +55,7 @@ impl<R: Columnar> Compaction<R> {
     /// Goes on making a base from the entities, unless another run is doing so.
     pub(super) async fn rebuild(&self, seen: &Standing) -> Result<Compacted, StoreError> {
         let run = run_id(self.clock.now())?;
-        if !self.take_lease(run).await? {
+        if !self.log.take_lease(run, self.clock.now()).await? {
             return Ok(Compacted::Overtaken);
         }
         let outcome = tokio::select! {
@@ -74,17 +72,12 @@ impl<R: Columnar> Compaction<R> {
     async fn renew_lease(&self, run: Uuid) {
         loop {
             sleep(RENEW_EVERY).await;
-            match self.take_lease(run).await {
+            match self.log.take_lease(run, self.clock.now()).await {
                 Ok(true) => {}
                 Ok(false) => return tracing::warn!(stream = R::STREAM, "another run has taken the lease"),
                 Err(error) => tracing::warn!(stream = R::STREAM, %error, "the lease could not be renewed"),
             }
         }
-    }
-
-    async fn take_lease(&self, run: Uuid) -> Result<bool, StoreError> {
-        let now = self.clock.now();
-        self.log.take_lease(run, now, now.plus_millis(LEASE_MILLIS)).await
     }
 
     /// Begins the stream anew at `seq`, with a base of the entities as they are now, whoever has the lease. Readers go on
