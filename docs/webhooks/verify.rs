@@ -1,13 +1,14 @@
 //! Checks the two signatures of one saved delivery: `WEBHOOK_SECRET=… verify HEADERS.json < BODY`
 //!
-//! To install the libraries: `cargo add ring hex http standardwebhooks`
+//! To install the libraries: `cargo add hmac sha2 hex http standardwebhooks`
 
 use std::collections::HashMap;
 use std::error::Error;
 use std::io::Read;
 
 // region: plain
-use ring::hmac;
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
 // endregion
 
 use http::HeaderMap;
@@ -31,8 +32,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// `signature` is the value of `X-Service-Signature`, empty if there is none.
 fn is_genuine(secret: &str, body: &[u8], signature: &[u8]) -> bool {
     let Some(Ok(tag)) = signature.strip_prefix(b"sha256=").map(hex::decode) else { return false };
-    let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
-    hmac::verify(&key, body, &tag).is_ok()
+    let Ok(mac) = Hmac::<Sha256>::new_from_slice(secret.as_bytes()) else { return false };
+    mac.chain_update(body).verify_slice(&tag).is_ok()
 }
 // endregion
 

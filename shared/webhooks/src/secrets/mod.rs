@@ -8,7 +8,9 @@ mod secret;
 pub use keyring::{Keyring, KeyringError};
 pub use keyring_secret::{KeyringAccessError, KeyringCache, KeyringSecret, StoredKeyring};
 pub use sealing::SealError;
-pub use secret::{EndpointSecret, SecretError, service_signature, standard_signature};
+pub use secret::{
+    EndpointSecret, SecretError, has_standard_signature, is_service_signature, service_signature, standard_signature,
+};
 
 use aws_sdk_secretsmanager::Client;
 use common::aws::{Environment, Patience};

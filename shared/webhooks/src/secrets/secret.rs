@@ -5,7 +5,8 @@ use std::fmt::{self, Display};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use ring::hmac::{Context, HMAC_SHA256, Key, Tag};
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
 use thiserror::Error;
 
 use common::timestamp::Timestamp;
@@ -56,7 +57,14 @@ impl fmt::Debug for EndpointSecret {
 /// Returns the value of `X-Service-Signature` (specification 6.5.1): the HMAC-SHA256 of the body, keyed with the
 /// secret's whole text.
 pub fn service_signature(secret: &EndpointSecret, body: &[u8]) -> String {
-    format!("sha256={}", hex::encode(hmac(secret.reveal().as_bytes(), &[body])))
+    format!("sha256={}", hex::encode(service_mac(secret, body).finalize().into_bytes()))
+}
+
+/// Returns whether this is the value of `X-Service-Signature`. The time that it takes does not reveal how much of a guess
+/// is right.
+pub fn is_service_signature(secret: &EndpointSecret, body: &[u8], given: &str) -> bool {
+    let tag = given.strip_prefix("sha256=").and_then(|tag| hex::decode(tag).ok());
+    tag.is_some_and(|tag| service_mac(secret, body).verify_slice(&tag).is_ok())
 }
 
 /// Returns the value of `webhook-signature` (specification 6.5.2, Standard Webhooks 1.0.0): one signature for each of
@@ -75,15 +83,29 @@ pub fn standard_signature<'s>(
 }
 
 fn v1(key: &[u8], head: &str, body: &[u8]) -> String {
-    format!("v1,{}", STANDARD.encode(hmac(key, &[head.as_bytes(), body])))
+    format!("v1,{}", STANDARD.encode(mac(key, &[head.as_bytes(), body]).finalize().into_bytes()))
 }
 
-fn hmac(key: &[u8], parts: &[&[u8]]) -> Tag {
-    let mut context = Context::with_key(&Key::new(HMAC_SHA256, key));
-    for part in parts {
-        context.update(part);
-    }
-    context.sign()
+/// Returns whether one of the signatures in `webhook-signature` was made with the secret.
+pub fn has_standard_signature(
+    secret: &EndpointSecret,
+    id: impl Display,
+    sent_at: Timestamp,
+    body: &[u8],
+    given: &str,
+) -> bool {
+    let mac = mac(secret.bits(), &[format!("{id}.{}.", sent_at.seconds()).as_bytes(), body]);
+    let mut tags = given.split(' ').filter_map(|one| STANDARD.decode(one.strip_prefix("v1,")?).ok());
+    tags.any(|tag| mac.clone().verify_slice(&tag).is_ok())
+}
+
+fn service_mac(secret: &EndpointSecret, body: &[u8]) -> Hmac<Sha256> {
+    mac(secret.reveal().as_bytes(), &[body])
+}
+
+fn mac(key: &[u8], parts: &[&[u8]]) -> Hmac<Sha256> {
+    let mac = Hmac::new_from_slice(key).expect("HMAC takes a key of any length");
+    parts.iter().fold(mac, |mac, part| mac.chain_update(part))
 }
 
 #[cfg(test)]
@@ -149,9 +171,9 @@ mod tests {
             ),
         ];
         for (key, data, expected) in cases {
-            assert_eq!(hex::encode(hmac(key, &[data])), expected);
+            assert_eq!(hex::encode(mac(key, &[data]).finalize().into_bytes()), expected);
             let (head, tail) = data.split_at(3);
-            assert_eq!(hex::encode(hmac(key, &[head, tail])), expected);
+            assert_eq!(hex::encode(mac(key, &[head, tail]).finalize().into_bytes()), expected);
         }
     }
 
