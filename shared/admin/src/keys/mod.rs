@@ -29,9 +29,9 @@ pub use repair::{KeyFinding, KeyProblem, KeysPage};
 use thiserror::Error;
 use uuid::Uuid;
 
-/// The highest limit of a key's own. Each admitted request is a write to the key's one row, and DynamoDB takes at most
-/// 1,000 of those a second.
-pub const MAX_LIMIT: u32 = 60_000;
+/// The highest limit of a key's own, per minute and scope. Each admitted request is a write to the key's one row, and
+/// DynamoDB takes at most 1,000 of those a second, which four scopes use up at 250 each.
+pub const MAX_LIMIT: u32 = 15_000;
 
 const CONFLICT_ATTEMPTS: u32 = 8;
 const MAX_NAME_BYTES: usize = 128;
@@ -454,7 +454,7 @@ fn check_name(name: Option<&str>) -> Result<(), AdminError> {
 
 fn check_limit(limit: Option<u32>) -> Result<(), AdminError> {
     if limit.is_some_and(|limit| limit > MAX_LIMIT) {
-        return Err(AdminError::Invalid { field: "limit", reason: "must be at most 60,000" });
+        return Err(AdminError::Invalid { field: "limit", reason: "must be at most 15,000" });
     }
     Ok(())
 }
