@@ -21,6 +21,9 @@ use crate::timestamp::Timestamp;
 /// The environment variable in which Lambda gives the function's name.
 pub const FUNCTION_VARIABLE: &str = "AWS_LAMBDA_FUNCTION_NAME";
 
+/// The environment variable in which Lambda gives the level that its console and `LoggingConfig` set.
+const LEVEL_VARIABLE: &str = "AWS_LAMBDA_LOG_LEVEL";
+
 /// The target of audit lines, which say who changed what.
 pub const AUDIT: &str = "audit";
 
@@ -28,12 +31,21 @@ pub const AUDIT: &str = "audit";
 pub fn to_stdout(lookup: Lookup<'_>) {
     let function = lookup(FUNCTION_VARIABLE);
     start(LineSubscriber {
-        most: LevelFilter::INFO,
+        most: lookup(LEVEL_VARIABLE).map_or(LevelFilter::INFO, |level| most(&level)),
         wanted: is_our_own,
         function,
         writer: || Box::new(io::stdout().lock()),
     });
     panic::set_hook(Box::new(log_panic));
+}
+
+/// Returns the least important level that is logged. Below `INFO` the libraries log requests, and so secrets.
+fn most(level: &str) -> LevelFilter {
+    match level {
+        "WARN" => LevelFilter::WARN,
+        "ERROR" | "FATAL" => LevelFilter::ERROR,
+        _ => LevelFilter::INFO,
+    }
 }
 
 /// Leaves out the runtime's own line about a panic or an error, because the function has already logged it.
@@ -309,6 +321,13 @@ mod tests {
             r#","level":"INFO","lambda_request_id":"two","trace_id":"1-abc","FunctionName":"me","message":"done"}"#,
         ];
         assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn the_level_that_lambda_sets_is_heeded_but_nothing_finer_than_info() {
+        let levels = ["TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"].map(most);
+        let (info, error) = (LevelFilter::INFO, LevelFilter::ERROR);
+        assert_eq!(levels, [info, info, info, LevelFilter::WARN, error, error]);
     }
 
     #[test]
