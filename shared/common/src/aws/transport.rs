@@ -140,6 +140,7 @@ mod tests {
     use tokio_rustls::TlsAcceptor;
 
     use super::*;
+    use crate::aws::Patience;
     use crate::clock::ManualClock;
     use crate::store::explain;
     use crate::timestamp::Timestamp;
@@ -177,6 +178,7 @@ mod tests {
             .region(Region::new("us-east-1"))
             .credentials_provider(Credentials::new("id", "secret", None, None, "test"))
             .endpoint_url(endpoint)
+            .timeout_config(Patience::Request.timeouts())
             .http_client(http);
         let listed = aws_sdk_dynamodb::Client::from_conf(config.build()).list_tables().send().await;
         listed.map(|listed| listed.table_names.unwrap_or_default()).map_err(|error| explain(&error))
