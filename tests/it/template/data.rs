@@ -109,7 +109,6 @@ fn expected(table: Table) -> Value {
         "KeySchema": keys(PARTITION_KEY, SORT_KEY),
         "TimeToLiveSpecification": {"AttributeName": TTL, "Enabled": true},
         "PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": true},
-        "SSESpecification": {"SSEEnabled": true},
         "DeletionProtectionEnabled": true,
     });
     let mut attributes = vec![attribute(PARTITION_KEY, "S"), attribute(SORT_KEY, "S")];
