@@ -23,7 +23,7 @@ TOPIC = "arn:aws:sns:us-east-1:000000000000:alarms"
 ROLLOUT = "Canary10Percent5Minutes"
 USER = "6f9619ff-8b86-d011-b42d-00c04fc964ff"
 # More requests per minute than the clients here send.
-KEY_LIMIT = 60_000
+KEY_LIMIT = 15_000
 
 
 class Deployment:

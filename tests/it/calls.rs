@@ -125,7 +125,7 @@ async fn a_wrong_value_is_named_by_its_option_whoever_refuses_it() {
             refused("keys create --user {user} --scope catalog:read --expires-in 1y", &["'--expires-in", "24h"]),
             refused("keys create --user {user} --scope catalog:read --max-keys x", &["'--max-keys", "whole number"]),
             refused("keys create --user {user} --scope catalog:read --max-keys 0", &["'--max-keys", "from 1 to"]),
-            refused("keys update {id} --limit 70000", &["'--limit", "60,000"]),
+            refused("keys update {id} --limit 70000", &["'--limit", "15,000"]),
             refused("keys update {id} --limit -5", &["'--limit", "from 0"]),
             refused("keys update {id} --limit ten", &["'--limit", "`tier`"]),
             refused("keys update {id} --limit 5 --tier pro", &["'--tier"]),

@@ -25,7 +25,7 @@ use super::records::Millis;
 use super::reported::{Asked, Reported};
 
 /// Requests per minute that no history needs.
-const LIMIT: u32 = 60_000;
+const LIMIT: u32 = 15_000;
 
 /// A set of functions with replicas and caches of their own.
 struct Instance {

@@ -170,6 +170,7 @@ impl Columns for ItemColumns {
 }
 
 /// Returns the [`catalog_key`](PublicItem::catalog_key) of an item, from its texts.
+#[inline]
 pub fn catalog_key(texts: &str) -> (bool, &str, &str) {
     let (id, rest) = texts.split_once(BETWEEN).unwrap_or_default();
     let name = rest.split_once(BETWEEN).map_or("", |(name, _)| name);
