@@ -311,8 +311,9 @@ async fn an_event_that_cannot_be_read_costs_its_invocation_and_shows_nothing_of_
     let (key, variables) = (stack.full_key().await, Variables::new(&stack.aws.endpoint_url));
     let path = "/v1/public/me";
     let mut me = RuntimeApi::run("me", &variables).await;
-    // A header with a control character cannot be read.
-    let refused = me.invoke(event(path, path, "", &format!("{key}\u{7f}"))).await;
+    let mut broken = event(path, path, "", &key);
+    broken["rawPath"] = json!([key]);
+    let refused = me.invoke(broken).await;
     let error = refused["errorMessage"].as_str().unwrap();
     assert!(error.starts_with("the event cannot be read: line 1, column "), "{refused}");
     let lines = me.lines();

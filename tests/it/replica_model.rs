@@ -220,7 +220,7 @@ fn no_history_loses_doubles_or_revives_a_record() {
 #[test]
 fn no_history_loses_doubles_or_revives_a_record_on_a_store_with_limits() {
     let limits = Limits {
-        table: Throughput { read: Rate::UNLIMITED, write: Rate { per_second: 1_000.0, burst: 10.0 } },
+        table: Throughput { read: Rate::UNLIMITED, write: Rate { per_second: 400.0, burst: 10.0 } },
         only_table: Some("marketplace-market"),
         latency: Latency { median: Duration::from_millis(1), p99: Duration::from_millis(10) },
         transaction_latency: Latency { median: Duration::from_millis(8), p99: Duration::from_millis(60) },

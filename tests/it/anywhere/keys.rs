@@ -240,7 +240,7 @@ async fn a_change_that_is_refused_or_wrong_usage_changes_nothing() {
     let update = format!("update {}", record.key_id);
     let above = format!("--limit {}", MAX_LIMIT + 1);
     let error = refused(&target, &format!("{update} {above}")).await["error"].take();
-    assert!(text(&error).ends_with("must be a whole number from 0 to 60,000, or `tier`"), "{error}");
+    assert!(text(&error).ends_with("must be a whole number from 0 to 15,000, or `tier`"), "{error}");
     for tier in Tier::ALL.into_iter().filter(|tier| tier.is_coming_soon()) {
         let error = format!("invalid value for '--tier': the tier {tier} is coming soon");
         assert_eq!(refused(&target, &format!("{update} --tier {tier}")).await["error"], error);
