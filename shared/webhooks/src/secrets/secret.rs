@@ -105,7 +105,7 @@ fn service_mac(secret: &EndpointSecret, body: &[u8]) -> Hmac<Sha256> {
 
 fn mac(key: &[u8], parts: &[&[u8]]) -> Hmac<Sha256> {
     let mac = Hmac::new_from_slice(key).expect("HMAC takes a key of any length");
-    parts.iter().fold(mac, |mac, part| mac.chain_update(part))
+    parts.iter().fold(mac, Mac::chain_update)
 }
 
 #[cfg(test)]
