@@ -241,20 +241,16 @@ pub(crate) async fn write_base(
 
 async fn write_records<R: Columnar>(
     environment: &Environment,
-    mut records: impl Iterator<Item = R>,
+    records: impl Iterator<Item = R>,
     now: Timestamp,
 ) -> Result<(), String> {
     let store = StreamStore::<R>::open(environment, Patience::Bulk);
     let standing = store.log.standing().await.map_err(text)?;
-    let (generation, mut parts, mut count) = (Uuid::new_v4(), Vec::new(), 0);
-    loop {
-        let mut group: Vec<R> = records.by_ref().take(PART_RECORDS).collect();
-        if group.is_empty() {
-            break;
-        }
-        count += group.len() as u64;
-        group.sort_unstable_by(R::base_order);
-        for packed in pack_part(&group).map_err(text)? {
+    let (generation, mut parts) = (Uuid::new_v4(), Vec::new());
+    let mut records: Vec<R> = records.collect();
+    records.sort_unstable_by(R::base_order);
+    for group in records.chunks(PART_RECORDS) {
+        for packed in pack_part(group).map_err(text)? {
             let key = format!("{}/{generation}/{}", R::STREAM, parts.len());
             let hash = object_hash(&packed);
             store.objects.put(&key, packed.into()).await.map_err(text)?;
@@ -265,7 +261,7 @@ async fn write_records<R: Columnar>(
         generation,
         base: standing.head,
         end: standing.head,
-        records: count,
+        records: records.len() as u64,
         written_at: now,
         scanned_at: now,
         parts,
