@@ -2,25 +2,21 @@
 
 import json
 import os
-import signal
 import subprocess
 from functools import partial
 from pathlib import Path
-from subprocess import PIPE
 from urllib.parse import urlsplit
 
 import boto3
 import cloud
 from botocore.exceptions import ClientError
 from client import Client
-from steps import ROOT, Failed, group, run
+from steps import ROOT, Failed, run
 
-# The stack name that the test harness and marketctl use by default.
+# The stack name that samconfig.toml, the test harness and marketctl use by default.
 SERVICE = "marketplace"
 DATA = f"{SERVICE}-data"
-# Without a topic, the templates make no alarms for people. Nobody subscribes to this one.
-TOPIC = "arn:aws:sns:us-east-1:000000000000:alarms"
-ROLLOUT = "Canary10Percent5Minutes"
+DATA_TEMPLATE = "infra/data/template.yaml"
 USER = "6f9619ff-8b86-d011-b42d-00c04fc964ff"
 # More requests per minute than the clients here send.
 KEY_LIMIT = 15_000
@@ -29,8 +25,7 @@ KEY_LIMIT = 15_000
 class Deployment:
     """Both stacks, on one AWS."""
 
-    def __init__(self, tools: Path, architecture: str, endpoint: str) -> None:
-        self.architecture = architecture
+    def __init__(self, tools: Path, endpoint: str) -> None:
         self.endpoint = urlsplit(endpoint)
         # The scripts below infra/ find sam and boto3 by this path.
         path = os.pathsep.join([str(tools), os.environ["PATH"]])
@@ -42,43 +37,34 @@ class Deployment:
         self.stacks = self.aws("cloudformation")
         self.key = self.keyring = ""
 
-    def deploy(self, *options: str) -> None:
-        """Deploys both stacks, or the one that the options name."""
-        parameters = [f"Architecture={self.architecture}", f"AlarmTopicArn={TOPIC}", f"Rollout={ROLLOUT}"]
-        command = ["infra/deploy/run", "--stack-name", SERVICE, "--yes", *options]
-        command += [part for value in parameters for part in ("--parameter", value)]
-        # samconfig.toml names the region, whatever the shell is set to.
-        run("deploy", command, self.variables | {"AWS_REGION": "eu-west-1", "AWS_DEFAULT_REGION": "eu-west-1"})
+    def deploy_data(self) -> None:
+        self.sam("deploy-data", "--template-file", DATA_TEMPLATE)
 
-    def assert_deploy_fails(self) -> None:
-        """Deploys the service. Fails unless the stack refuses the new release and goes back to the old one."""
+    def deploy(self, *options: str) -> None:
+        """Deploys the service."""
+        self.sam("deploy", *options)
+
+    def sam(self, name: str, *options: str) -> None:
+        """Runs `sam deploy` as the guide says, and agrees to the changes. samconfig.toml says everything else.
+
+        samconfig.toml names the region, whatever the shell is set to.
+        """
+        elsewhere = {"AWS_REGION": "eu-west-1", "AWS_DEFAULT_REGION": "eu-west-1"}
+        run(name, ["sam", "deploy", *options], self.variables | elsewhere, typed="y\n")
+
+    def assert_deploy_fails(self, status: str | None, *options: str) -> None:
+        """Deploys the service. Fails unless that is refused and leaves the stack in this state."""
+        stack = options[options.index("--stack-name") + 1] if "--stack-name" in options else SERVICE
         try:
-            self.deploy("--service-only")
+            self.deploy(*options)
         except Failed:
-            if (status := self.status(SERVICE)) != "UPDATE_ROLLBACK_COMPLETE":
-                raise Failed(f"{SERVICE} is {status} after a release that must be refused") from None
+            if (found := self.status(stack)) != status:
+                raise Failed(f"{stack} is {found} after a release that must be refused, not {status}") from None
             return
         raise Failed("a release that must be refused was deployed")
 
-    def adopt(self, *options: str) -> None:
-        run("adopt", ["infra/adopt/run", "--stack-name", SERVICE, *options], self.variables)
-
-    def interrupt_adoption(self) -> None:
-        """Kills an adoption when it begins to import. No stack owns the data then."""
-        command = ["infra/adopt/run", "--stack-name", SERVICE]
-        with group(command, cwd=ROOT, env=self.variables, stdout=PIPE, text=True) as process:
-            if not any(line.startswith("-- import") for line in process.stdout):
-                raise Failed("an adoption ended before it could be interrupted")
-            os.killpg(process.pid, signal.SIGKILL)
-
-    def assert_adoption_refused(self, reason: str) -> None:
-        try:
-            self.adopt()
-        except Failed as failure:
-            if reason not in str(failure):
-                raise
-            return
-        raise Failed(f"an adoption must be refused: {reason}")
+    def clear_left(self) -> None:
+        run("left", ["python", "infra/pipeline/left.py", SERVICE], self.variables)
 
     def delete(self, stack: str) -> None:
         """Deletes a stack, and waits until it is gone."""
@@ -130,7 +116,7 @@ class Deployment:
         return next(output["OutputValue"] for output in outputs if output["OutputKey"] == "BaseUrl")
 
     def client(self) -> Client:
-        """Returns a client with the key. Its requests go to the function that `rollouts` changes."""
+        """Returns a client with the key. Its requests go to the function that `releases` changes."""
         host = urlsplit(self.base_url()).netloc
         return Client(self.endpoint.hostname, self.endpoint.port, host, "/v1/public/marketplaces", self.key)
 

@@ -30,11 +30,16 @@ def step(name: str) -> Iterator[None]:
     print(f"   {name}: {time.monotonic() - begun:.0f} s", flush=True)
 
 
-def run(name: str, command: list[str], variables: dict[str, str], *, shown: bool = False) -> str:
-    """Runs a command to its end and returns its output, which also goes to a log and, if `shown`, to the terminal."""
+def run(name: str, command: list[str], variables: dict[str, str], *, shown: bool = False, typed: str = "") -> str:
+    """Runs a command to its end and returns its output, which also goes to a log and, if `shown`, to the terminal.
+
+    It reads what is `typed`.
+    """
     log = LOGS / f"{name}.log"
-    piped = {"stdout": PIPE, "text": True, "errors": "replace"}
+    piped = {"stdin": PIPE, "stdout": PIPE, "text": True, "errors": "replace"}
     with log.open("w") as file, group(command, cwd=ROOT, env=variables, **piped) as process:
+        process.stdin.write(typed)
+        process.stdin.close()
         for line in process.stdout:
             file.write(line)
             if shown:
@@ -56,7 +61,7 @@ def environment(name: str, *requirements: str) -> Path:
 @contextmanager
 def group(command: list[str], **options) -> Iterator[Popen]:
     """Runs a process. When the block ends, it ends the process and its children."""
-    process = Popen(command, stdin=DEVNULL, stderr=STDOUT, start_new_session=True, **options)
+    process = Popen(command, stderr=STDOUT, start_new_session=True, **({"stdin": DEVNULL} | options))
     try:
         yield process
     finally:

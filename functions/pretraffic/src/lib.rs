@@ -1,8 +1,8 @@
-//! The `pretraffic` function. `CodeDeploy` invokes it before a new version of a function gets traffic, once for each
-//! function that changed, and waits for its report.
+//! The `pretraffic` function. `CodeDeploy` invokes it once in a deployment, before any new version gets traffic, and waits
+//! for its report.
 //!
 //! It checks every resource of the stack as `marketctl check` does, and invokes the new versions of all functions, so
-//! one that does not work stops the deployments of all. It may be invoked any number of times for a deployment.
+//! one that does not work stops all of them. It may be invoked any number of times for a deployment.
 //!
 //! **Invariant: a rollback always goes through.** The hook does not try the version that a deployment goes back to.
 //! Otherwise a bad version could not be taken back.

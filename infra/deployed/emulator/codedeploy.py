@@ -1,22 +1,28 @@
-"""CodeDeploy, which ministack lacks: applications, deployment groups, and what a hook calls.
+"""CodeDeploy, which ministack lacks: it moves aliases to new versions at once, and asks a hook before.
 
-`aliases` makes the deployments. A minute of a deployment takes a second here.
+ministack ignores an alias's `UpdatePolicy`. A stack's deployments come one after the other here, in AWS all at once.
 """
 
 import json
-import re
+import logging
+import time
 from dataclasses import dataclass, field
 from functools import partial
 from uuid import uuid4
 
-from handlers import HANDLERS
+from handlers import HANDLERS, put_in
 from ministack import app
 from ministack.core import iam_actions, router
 from ministack.core.responses import error_response_json, json_response
-from ministack.services import cloudwatch
+from ministack.services import lambda_svc
+from ministack.services.cloudformation import _stacks, changesets, engine, stacks
 
 TARGET = "CodeDeploy_20141006"
-MINUTE_SECONDS = 1
+# Seconds that a hook has to report. In AWS it has an hour.
+HOOK_SECONDS = 180
+LOGGER = logging.getLogger("codedeploy")
+# UpdatePolicy of aliases, by the names of their stack and in the template.
+POLICIES: dict[tuple[str, str], dict] = {}
 # Properties of deployment groups, by name.
 GROUPS: dict[str, dict] = {}
 DEPLOYMENTS: dict[str, "Deployment"] = {}
@@ -42,60 +48,69 @@ class Deployment:
         """The id by which the hook reports."""
         return f"hook-{self.id}"
 
-    def ringing_alarm(self) -> str | None:
-        """Returns an alarm of the group that has gone off, if there is one."""
-        watched = GROUPS[self.group].get("AlarmConfiguration") or {}
-        names = [alarm["Name"] for alarm in watched.get("Alarms", []) if watched.get("Enabled")]
-        ringing = (name for name in names if cloudwatch._rule_alarm_state(name) == "ALARM")
-        return next(ringing, None)
 
-    def shifts(self) -> list[tuple[float, float]]:
-        """Returns the shares of requests that the new version gets, each with the seconds that it lasts."""
-        name = GROUPS[self.group]["DeploymentConfigName"]
-        if found := re.fullmatch(r"CodeDeployDefault\.LambdaCanary(\d+)Percent(\d+)Minutes", name):
-            percent, minutes = map(int, found.groups())
-            return [(percent / 100, minutes * MINUTE_SECONDS)]
-        if found := re.fullmatch(r"CodeDeployDefault\.LambdaLinear(\d+)PercentEvery(\d+)Minutes?", name):
-            percent, minutes = map(int, found.groups())
-            return [(share / 100, minutes * MINUTE_SECONDS) for share in range(percent, 100, percent)]
-        if name == "CodeDeployDefault.LambdaAllAtOnce":
-            return []
-        raise ValueError(f"unknown deployment configuration {name}")
+class Refused(ValueError):
+    """A deployment failed. The alias is at its old version."""
 
 
-def get(body):
-    deployment = DEPLOYMENTS[body["deploymentId"]]
-    told = {"deploymentId": deployment.id, "status": deployment.status, "creator": deployment.creator}
-    return json_response({"deploymentInfo": told | {"deploymentGroupName": deployment.group}})
+# ---- What CloudFormation does ----
 
 
-def report(body):
-    deployment, execution = DEPLOYMENTS[body["deploymentId"]], body["lifecycleEventHookExecutionId"]
-    if execution != deployment.execution_id:
-        return error_response_json("InvalidLifecycleEventHookExecutionIdException", execution, 400)
-    deployment.hook_status = body["status"]
-    return json_response({"lifecycleEventHookExecutionId": execution})
+def with_policies(deploy, stack_name, stack_id, template, *arguments, **options):
+    """Notes the aliases' policies. An alias is updated after the resources that its policy names."""
+    for logical_id, resource in template["Resources"].items():
+        policy = resource.get("UpdatePolicy", {}).get("CodeDeployLambdaAliasUpdate")
+        if resource["Type"] == "AWS::Lambda::Alias" and policy:
+            POLICIES[stack_name, logical_id] = policy
+            named = {name for name, _ in engine._intrinsic_references(policy)}
+            resource["DependsOn"] = sorted(named)
+    return deploy(stack_name, stack_id, template, *arguments, **options)
 
 
-ACTIONS = {"GetDeployment": get, "PutLifecycleEventHookExecutionStatus": report}
+@put_in("AWS::Lambda::Alias", "update")
+def moved_by_codedeploy(update, arn, old, new, stack_name, logical_id=None):
+    policy = POLICIES.get((stack_name, logical_id))
+    if policy and old["FunctionVersion"] != new["FunctionVersion"]:
+        resources, returning = _stacks[stack_name]["_resources"], "ROLLBACK" in _stacks[stack_name]["StackStatus"]
+        group = resources[policy["DeploymentGroupName"]["Ref"]]["PhysicalResourceId"]
+        hook = policy.get("BeforeAllowTrafficHook", {}).get("Ref")
+        name = f"{new['FunctionName']}:{new['Name']} from version {old['FunctionVersion']} to {new['FunctionVersion']}"
+        deployment = Deployment(group, "CloudFormationRollback" if returning else "CloudFormation")
+        deploy(name, hook and resources[hook]["PhysicalResourceId"], deployment)
+    return update(arn, old, new, stack_name, logical_id)
 
 
-async def handle(method, path, headers, body, query_params):
-    called = json.loads(body)
-    if called["deploymentId"] not in DEPLOYMENTS:
-        return error_response_json("DeploymentDoesNotExistException", called["deploymentId"], 400)
-    return ACTIONS[headers["x-amz-target"].removeprefix(f"{TARGET}.")](called)
+def deploy(name, hook, deployment):
+    """Asks the hook, if there is one. Leaves the move itself to the caller."""
+    try:
+        if hook:
+            ask(hook, deployment)
+            LOGGER.info("%s: the hook reported %s", name, deployment.hook_status)
+            if deployment.hook_status != "Succeeded":
+                raise Refused("the hook refused")
+    except Refused as refused:
+        deployment.status = "Failed"
+        LOGGER.info("%s: failed, %s", name, refused)
+        raise
+    deployment.status = "Succeeded"
+    LOGGER.info("%s: all requests", name)
 
 
-def resource(resource_of, service, method, path, headers, body, query_params, region, account):
-    """Returns the ARN that a call's permission must allow: that of the deployment group."""
-    if service != "codedeploy":
-        return resource_of(service, method, path, headers, body, query_params, region, account)
-    deployment = DEPLOYMENTS.get(json.loads(body).get("deploymentId"))
-    if deployment is None:
-        return "*"
-    application = GROUPS[deployment.group]["ApplicationName"]
-    return f"arn:aws:codedeploy:{region}:{account}:deploymentgroup:{application}/{deployment.group}"
+def ask(hook, deployment):
+    """Invokes the hook as CodeDeploy does, and waits for its report."""
+    event = {"DeploymentId": deployment.id, "LifecycleEventHookExecutionId": deployment.execution_id}
+    function, _ = lambda_svc._get_func_record_for_qualifier(hook, None)
+    lambda_svc.invoke_async_with_retry(function, event)
+    deadline = time.monotonic() + HOOK_SECONDS
+    while not deployment.hook_status:
+        if time.monotonic() > deadline:
+            raise Refused("the hook did not report")
+        time.sleep(0.1)
+
+
+def runs_on_worker_thread(original, kind):
+    """A deployment waits, which must not hold up everything else."""
+    return kind == "AWS::Lambda::Alias" or original(kind)
 
 
 def create_application(logical_id, props, stack_name):
@@ -121,8 +136,46 @@ def generated_name(logical_id, stack_name):
     return f"{stack_name}-{logical_id}-{uuid4().hex[:12].upper()}"
 
 
+# ---- What the hook calls ----
+
+
+async def handle(method, path, headers, body, query_params):
+    called = json.loads(body)
+    if called["deploymentId"] not in DEPLOYMENTS:
+        return error_response_json("DeploymentDoesNotExistException", called["deploymentId"], 400)
+    return ACTIONS[headers["x-amz-target"].removeprefix(f"{TARGET}.")](called)
+
+
+def get(body):
+    deployment = DEPLOYMENTS[body["deploymentId"]]
+    told = {"deploymentId": deployment.id, "status": deployment.status, "creator": deployment.creator}
+    return json_response({"deploymentInfo": told | {"deploymentGroupName": deployment.group}})
+
+
+def report(body):
+    deployment, execution = DEPLOYMENTS[body["deploymentId"]], body["lifecycleEventHookExecutionId"]
+    if execution != deployment.execution_id:
+        return error_response_json("InvalidLifecycleEventHookExecutionIdException", execution, 400)
+    deployment.hook_status = body["status"]
+    return json_response({"lifecycleEventHookExecutionId": execution})
+
+
+def resource(resource_of, service, method, path, headers, body, query_params, region, account):
+    """Returns the ARN that a call's permission must allow: that of the deployment group."""
+    if service != "codedeploy":
+        return resource_of(service, method, path, headers, body, query_params, region, account)
+    deployment = DEPLOYMENTS.get(json.loads(body).get("deploymentId"))
+    if deployment is None:
+        return "*"
+    application = GROUPS[deployment.group]["ApplicationName"]
+    return f"arn:aws:codedeploy:{region}:{account}:deploymentgroup:{application}/{deployment.group}"
+
+
+ACTIONS = {"GetDeployment": get, "PutLifecycleEventHookExecutionStatus": report}
 HANDLERS["AWS::CodeDeploy::Application"] = {"create": create_application, "delete": lambda *_: None}
 HANDLERS["AWS::CodeDeploy::DeploymentGroup"] = {"create": create_group, "update": update_group, "delete": delete_group}
+changesets._deploy_stack_async = partial(with_policies, changesets._deploy_stack_async)
+stacks._runs_on_worker_thread = partial(runs_on_worker_thread, stacks._runs_on_worker_thread)
 router.SERVICE_PATTERNS["codedeploy"] = {"target_prefixes": [TARGET]}
 app.SERVICE_HANDLERS["codedeploy"] = handle
 iam_actions.SERVICE_TO_IAM_NAMESPACE["codedeploy"] = "codedeploy"

@@ -2,7 +2,8 @@
 
 - It makes no routes from the body of an HTTP API, where SAM puts them.
 - It does not report a table's indexes as active if a stack made the table.
-- It passes a number from a parameter as text to an event source, which needs a number.
+- It passes a number from a parameter as text to an event source, which needs a number, and makes one of a queue that does
+  not exist.
 - A reference to a secret gives its name instead of its ARN, and generated secrets hold punctuation in spite of
   `ExcludePunctuation`.
 - It imports neither secrets nor bucket policies.
@@ -13,7 +14,7 @@ import json
 from string import punctuation
 
 from handlers import put_in
-from ministack.services import apigateway, s3, secretsmanager
+from ministack.services import apigateway, s3, secretsmanager, sqs
 
 
 @put_in("AWS::ApiGatewayV2::Api")
@@ -33,7 +34,10 @@ def with_active_indexes(create, logical_id, props, stack_name):
 
 
 @put_in("AWS::Lambda::EventSourceMapping")
-def with_numbers(create, logical_id, props, stack_name):
+def of_existing_queue(create, logical_id, props, stack_name):
+    queue = props["EventSourceArn"].rsplit(":", 1)[-1]
+    if not any(url.endswith(f"/{queue}") for url in sqs._queues):
+        raise ValueError(f"The specified queue does not exist: {queue}")
     scaling = {name: int(value) for name, value in props.get("ScalingConfig", {}).items()}
     return create(logical_id, props | {"ScalingConfig": scaling}, stack_name)
 

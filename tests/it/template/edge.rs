@@ -97,11 +97,10 @@ fn the_edge_has_a_name_of_its_own_for_the_api_and_no_addresses_that_the_firewall
         ("OriginName", "o-5f2c.example.com"),
         ("CertificateArn", "arn:aws:acm:us-east-1:000000000000:certificate/0"),
         ("OriginSecret", "edge"),
-        ("Alarms", "off"),
     ]);
     assert_eq!(origin.resources("AWS::Serverless::HttpApi")["Api"]["Properties"]["DisableExecuteApiEndpoint"], true);
     assert_eq!(origin.objections(), [""; 0]);
-    let without = Template::with_parameters(&[("Alarms", "off"), ("OriginSecret", "edge")]);
+    let without = Template::with_parameters(&[("OriginSecret", "edge")]);
     assert_eq!(without.objections().len(), 1, "{:?}", without.objections());
     let domains = origin.resources("AWS::ApiGatewayV2::DomainName");
     assert_eq!(domains["OriginDomain"]["Properties"]["DomainName"], "o-5f2c.example.com");

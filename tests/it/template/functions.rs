@@ -195,7 +195,7 @@ fn subnets_and_security_groups_are_given_together_or_not_at_all() {
         ("subnet-1", "", Some("WebhookSubnetIds needs WebhookSecurityGroupIds")),
         ("", "sg-1", Some("WebhookSecurityGroupIds needs WebhookSubnetIds")),
     ] {
-        let template = Template::with_parameters(&[(SUBNETS, subnets), (GROUPS, groups), ("Alarms", "off")]);
+        let template = Template::with_parameters(&[(SUBNETS, subnets), (GROUPS, groups)]);
         assert_eq!(template.objections(), objection.as_slice(), "{subnets:?} {groups:?}");
     }
 }

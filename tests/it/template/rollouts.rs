@@ -1,5 +1,5 @@
-//! How new versions get their traffic. Everything calls a function by its alias, `CodeDeploy` moves the alias, and the
-//! hook and alarms that it asks exist.
+//! How new versions get their traffic. Everything calls a function by its alias, `CodeDeploy` moves the alias, and asks the
+//! hook before the first.
 //!
 //! Compares the workflows of the delivery pipeline with the script that they call.
 
@@ -9,39 +9,64 @@ use std::path::Path;
 use common::resources::ALIAS;
 use pretraffic::{STACK_VARIABLE, VERSIONS_VARIABLE};
 use serde_json::{Value, json};
-use tests::monitoring::{rollback_alarm_properties, rollback_alarms};
 use tests::{Function, Template, arn};
 
 use super::names;
 
-/// A value of `Rollout` that moves traffic step by step.
-const GRADUAL: &str = "Canary10Percent5Minutes";
+/// The most aliases that move at a time. Lambda takes 15 requests a second that change something.
+const WAVE: usize = 5;
 
-fn gradual() -> Template {
-    Template::with_parameters(&[("Rollout", GRADUAL)])
-}
-
-/// Returns the functions that have versions.
+/// Returns the functions that the hook tries.
 fn with_versions(template: &Template) -> impl Iterator<Item = (&String, &Function)> {
     template.functions.iter().filter(|(_, function)| !function.is_hook())
 }
 
 #[test]
-fn every_function_but_the_hook_has_the_alias_and_is_deployed_behind_the_hook() {
+fn every_function_has_the_alias_and_only_that_of_the_hook_moves_behind_the_hook() {
     let template = Template::read();
-    for (name, Function { properties, .. }) in with_versions(template) {
+    for (name, function) in &template.functions {
+        let properties = &function.properties;
         assert_eq!(properties["AutoPublishAlias"], ALIAS, "{name}");
         // Otherwise a new time-out, for example, would change no version.
         assert_eq!(properties["AutoPublishAliasAllProperties"], true, "{name}");
         let preference = &properties["DeploymentPreference"];
         assert_eq!(preference["Type"], "AllAtOnce", "{name}");
-        assert_eq!(preference["Hooks"]["PreTraffic"], template.functions["pretraffic"].properties["FunctionName"]);
+        let asked = if function.is_hook() { &properties["FunctionName"] } else { &Value::Null };
+        assert_eq!(&preference["Hooks"]["PreTraffic"], asked, "{name}");
     }
     let hook = &template.functions["pretraffic"].properties;
-    assert_eq!(hook["FunctionName"], "CodeDeployHook_marketplace-pretraffic");
-    assert_eq!((&hook["AutoPublishAlias"], &hook["DeploymentPreference"]["Enabled"]), (&json!(""), &json!(false)));
+    assert_eq!(hook["FunctionName"], names().hook());
     // It invokes itself if no concurrency is left.
     assert_eq!(hook["RecursiveLoop"], "Allow");
+}
+
+#[test]
+fn aliases_move_after_that_of_the_hook_and_a_few_at_a_time() {
+    let template = Template::read();
+    let functions = template.resources("AWS::Serverless::Function");
+    let mut moved = BTreeSet::from(["PretrafficFunction"]);
+    while moved.len() < functions.len() {
+        let left = functions.keys().map(String::as_str).filter(|name| !moved.contains(name));
+        let wave: BTreeSet<&str> = left
+            .filter(|name| {
+                let before = template.moved_before(name);
+                !before.is_empty() && before.is_subset(&moved)
+            })
+            .collect();
+        assert!((1..=WAVE).contains(&wave.len()), "{wave:?} after {moved:?}");
+        moved.extend(wave);
+    }
+}
+
+/// A new version of any function makes one of the hook, so that `CodeDeploy` asks it.
+#[test]
+fn the_hook_has_a_new_version_if_any_function_has() {
+    let template = Template::read();
+    let described = template.functions["pretraffic"].properties["VersionDescription"].as_str().unwrap();
+    let functions = template.resources("AWS::Serverless::Function");
+    for name in functions.keys().filter(|name| *name != "PretrafficFunction") {
+        assert!(described.contains(&format!(" {name}.Version.Version")), "{name}: {described}");
+    }
 }
 
 #[test]
@@ -53,35 +78,6 @@ fn the_hook_tries_the_new_versions_of_all_functions() {
         variables[VERSIONS_VARIABLE].as_str().unwrap().split(',').map(str::to_owned).collect();
     let versions = with_versions(template).map(|(name, _)| arn::function(&format!("{}:1", names().function(name))));
     assert_eq!(tried, versions.collect());
-}
-
-/// A deployment all at once ends before an alarm could fire. It is also the way to mend what an alarm fires about.
-#[test]
-fn gradual_deployments_heed_every_rollback_alarm_and_others_none() {
-    let heeded = |template: &Template| -> BTreeSet<Vec<String>> {
-        let alarms = with_versions(template).map(|(_, function)| {
-            let alarms = function.properties["DeploymentPreference"]["Alarms"].as_array().unwrap();
-            alarms.iter().filter_map(Value::as_str).map(str::to_owned).collect()
-        });
-        alarms.collect()
-    };
-    assert_eq!(heeded(Template::read()), [vec![]].into());
-    let mut existing: Vec<String> = rollback_alarms().into_iter().map(|alarm| names().function(&alarm.name)).collect();
-    existing.sort();
-    assert_eq!(heeded(&gradual()), [existing].into());
-    assert_eq!(gradual().functions["me"].properties["DeploymentPreference"]["Type"], GRADUAL);
-}
-
-#[test]
-fn rollback_alarms_see_a_bad_minute_at_once_and_take_silence_for_good() {
-    for alarm in rollback_alarm_properties() {
-        for query in alarm["Metrics"].as_array().unwrap().iter().filter(|query| query["MetricStat"].is_object()) {
-            assert_eq!((&query["MetricStat"]["Period"], &query["ReturnData"]), (&json!(60), &json!(false)), "{alarm}");
-        }
-        assert_eq!((&alarm["EvaluationPeriods"], &alarm["DatapointsToAlarm"]), (&json!(3), &json!(2)), "{alarm}");
-        assert_eq!(alarm["TreatMissingData"], "notBreaching");
-        assert!(alarm.get("AlarmActions").is_none(), "{alarm}");
-    }
 }
 
 /// SAM does not see that a parameter has another value. The description of a version tells `CloudFormation`.
@@ -104,7 +100,6 @@ fn a_parameter_with_another_value_makes_new_versions_of_the_functions_that_use_i
         ("ReplicaMemory", "3008", &["catalog", "listings"][..]),
         ("OriginSecret", "marketplace-edge-1", &of_the_api[..]),
         ("CompactMemory", "3008", &["compact"][..]),
-        ("RebuildReadUnits", "3000", &["compact"][..]),
         ("WebhookSubnetIds", "subnet-1", &["webhook"][..]),
         ("WebhookSecurityGroupIds", "sg-1", &["webhook"][..]),
     ] {
@@ -112,7 +107,7 @@ fn a_parameter_with_another_value_makes_new_versions_of_the_functions_that_use_i
     }
     assert_eq!(used_by("Tracing", "Active").len(), published.len());
     // What has no part in a version must not be described: Lambda refuses to publish the same version twice.
-    for (parameter, value) in [("Rollout", GRADUAL), ("ProvisionedConcurrency", "2"), ("ThrottleRate", "5")] {
+    for (parameter, value) in [("ProvisionedConcurrency", "2"), ("ThrottleRate", "5")] {
         assert_eq!(used_by(parameter, value), [""; 0], "{parameter}");
     }
 }
@@ -120,21 +115,19 @@ fn a_parameter_with_another_value_makes_new_versions_of_the_functions_that_use_i
 #[test]
 fn every_parameter_in_a_functions_properties_is_one_of_those_that_make_new_versions() {
     let known = [
-        "Architecture",
         "Tracing",
         "ReplicaMemory",
         "CompactMemory",
-        "RebuildReadUnits",
         "MaxKeysPerUser",
         "WebhookSubnetIds",
         "WebhookSecurityGroupIds",
         "OriginSecret",
         // It is part of the role.
         "PermissionsBoundary",
-        // They are part of the alias or of its deployment.
-        "CodeDeployRole",
+        // It is a tag.
+        "AlarmTopicArn",
+        // It is part of the alias.
         "ProvisionedConcurrency",
-        "Rollout",
     ];
     assert_eq!(Template::read().parameters_of_functions(), known.into());
 }
@@ -199,7 +192,7 @@ fn a_stage_is_deployed_to_its_own_region_and_asked_at_its_own_address() {
         assert!(stage.contains(&format!("{variable}: ${{{{ vars.")), "{variable}");
         assert!(read(reader).contains(variable), "{reader}");
     }
-    assert!(read("infra/pipeline/run").contains("--stack-name \"$STACK\" --region \"$AWS_REGION\""));
+    assert!(read("infra/pipeline/run").contains("--region \"$AWS_REGION\""));
 }
 
 /// Returns the steps that a text calls the script with.
@@ -223,5 +216,22 @@ fn the_smoke_test_gives_parameters_that_the_templates_have() {
     let (given, _) = stack.split_once("PARAMETERS = {\n").and_then(|(_, rest)| rest.split_once("\n}")).unwrap();
     for name in given.lines().map(|line| line.split('"').nth(1).unwrap()) {
         assert!(templates.contains(&format!("\n  {name}:\n    Type: ")), "{name}");
+    }
+}
+
+/// `CloudFormation` passes over a value of a parameter that a template does not have, without a word.
+#[test]
+fn samconfig_gives_parameters_that_its_template_has() {
+    for (samconfig, template) in
+        [("samconfig.toml", "template.yaml"), ("infra/data/samconfig.toml", "infra/data/template.yaml")]
+    {
+        let (given, template) = (read(samconfig), read(template));
+        let given = given.lines().filter_map(|line| line.strip_prefix("parameter_overrides = \""));
+        let names: Vec<&str> =
+            given.flat_map(|line| line.split(' ').filter_map(|pair| pair.split('=').next())).collect();
+        assert!(!names.is_empty(), "{samconfig}");
+        for name in names {
+            assert!(template.contains(&format!("\n  {name}:\n    Type: ")), "{samconfig}: {name}");
+        }
     }
 }

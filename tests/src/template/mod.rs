@@ -84,6 +84,14 @@ impl Template {
         referred.filter(|name| self.document["Parameters"][*name].is_object()).collect()
     }
 
+    /// Returns the functions whose aliases move before that of a function. All are named as in the template.
+    pub fn moved_before(&self, function: &str) -> BTreeSet<&str> {
+        let places = [&self.document["Resources"][function]["Properties"], &self.document["Globals"]["Function"]];
+        let roles = places.map(|properties| &properties["DeploymentPreference"]["Role"]);
+        let role = roles.into_iter().find(|role| !role.is_null()).unwrap();
+        values::references(role).into_iter().filter_map(|name| name.strip_suffix(".Alias")).collect()
+    }
+
     /// Returns what the rules say against the parameters.
     pub fn objections(&self) -> Vec<&str> {
         let holds = |condition: &Value| Values(&self.document).evaluated(condition) == json!(true);
@@ -178,7 +186,7 @@ impl Function {
         self.events().any(|event| event["Type"] == kind)
     }
 
-    /// Returns whether it is a hook of deployments, which has no versions.
+    /// Returns whether it is the hook of deployments.
     pub fn is_hook(&self) -> bool {
         text(&self.properties["FunctionName"]).starts_with(HOOK_PREFIX)
     }

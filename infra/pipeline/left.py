@@ -1,31 +1,39 @@
-"""Removes the versions of functions that a failed deployment has left.
+"""Removes the versions of functions that a failed deployment of the stack in the first argument has left.
 
-SAM retains versions, and so requests that reach the old one for a moment after the alias has moved are answered. That
+SAM retains versions, so that requests that reach the old one for a moment after its alias has moved are answered. That
 retains those of a failed deployment as well, and Lambda does not publish a version that equals the one before it. So the
 next deployment would fail at each function that it does not change.
 """
 
+import sys
 from collections.abc import Iterator
 
 import boto3
-from botocore.exceptions import ClientError
+from botocore.exceptions import BotoCoreError, ClientError
 
 ALIAS = "live"
 # The state of a stack from the end of a failed deployment to the next one.
 WENT_BACK = "UPDATE_ROLLBACK_COMPLETE"
 
 
-def remove_left(stack: str) -> None:
-    """Removes the versions of a stack's functions that are newer than those with the traffic."""
+def main(stack: str) -> None:
+    if status(stack) != WENT_BACK:
+        return
     client = boto3.client("lambda")
     for function in functions(stack):
-        try:
-            for version in newer(client, function):
-                # Without a qualifier this would delete the function.
-                client.delete_function(FunctionName=function, Qualifier=str(version))
-                print(f"removed {function}:{version}, which the deployment before has left")
-        except ClientError as error:
-            print(f"versions of {function} that the deployment before has left may be in the way: {error}")
+        for version in newer(client, function):
+            # Without a qualifier this would delete the function.
+            client.delete_function(FunctionName=function, Qualifier=str(version))
+            print(f"removed {function}:{version}, which the deployment before has left")
+
+
+def status(stack: str) -> str | None:
+    try:
+        return boto3.client("cloudformation").describe_stacks(StackName=stack)["Stacks"][0]["StackStatus"]
+    except ClientError as error:
+        if "does not exist" not in str(error):
+            raise
+        return None
 
 
 def functions(stack: str) -> Iterator[str]:
@@ -44,3 +52,9 @@ def newer(client, function: str) -> list[int]:
     pages = client.get_paginator("list_versions_by_function").paginate(FunctionName=function)
     found = [one["Version"] for page in pages for one in page["Versions"]]
     return [number for number in map(int, filter(str.isdigit, found)) if number > live]
+
+
+try:
+    main(sys.argv[1])
+except (BotoCoreError, ClientError) as error:
+    sys.exit(f"left: AWS refused: {error}")
