@@ -10,12 +10,11 @@ use common::clock::Clock;
 use common::metrics::{Meter, Metric};
 use common::preflight;
 use common::records::{PublicItem, PublicListing};
-use common::resources::REBUILD_READ_UNITS_VARIABLE;
 use common::runtime::{Error, Service, Worker, catch_panic, names_no_rule};
 use common::store::StoreError;
 use market::Log;
 use market::Standing;
-use replica::base::{Columnar, Compacted, Compaction, RebuildLimits};
+use replica::base::{Columnar, Compacted, Compaction};
 use replica::objects::Objects;
 use serde_json::Value;
 
@@ -32,22 +31,13 @@ pub struct Compact {
 /// Builds the function from its environment.
 pub fn worker(service: &Service<'_>) -> Result<Compact, Missing> {
     let market = Market::from_service(service, Patience::Bulk, preflight::query)?;
-    let (objects, limits) = (Objects::from_service(service, Patience::Bulk)?, limits(service)?);
-    let catalog = Compaction::new(Log::new(market.clone()), objects.clone(), Arc::clone(&service.clock));
-    let listings = Compaction::new(Log::new(market), objects, Arc::clone(&service.clock));
+    let objects = Objects::from_service(service, Patience::Bulk)?;
     Ok(Compact {
-        catalog: catalog.with_limits(limits),
-        listings: listings.with_limits(limits),
+        catalog: Compaction::new(Log::new(market.clone()), objects.clone(), Arc::clone(&service.clock)),
+        listings: Compaction::new(Log::new(market), objects, Arc::clone(&service.clock)),
         meter: Arc::clone(&service.meter),
         clock: Arc::clone(&service.clock),
     })
-}
-
-/// Returns what a rebuild may take. A number of read units that is none counts as missing.
-fn limits(service: &Service<'_>) -> Result<RebuildLimits, Missing> {
-    let [read_units] = service.variables([REBUILD_READ_UNITS_VARIABLE])?;
-    let read_units_per_second = read_units.parse::<u32>().map_err(|_| Missing(vec![REBUILD_READ_UNITS_VARIABLE]))?;
-    Ok(RebuildLimits { read_units_per_second, ..RebuildLimits::default() })
 }
 
 impl Worker for Compact {

@@ -4,10 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use common::aws::{Environment, Patience};
-use common::resources::{
-    BASE_BUCKET_VARIABLE, KEYRING_VARIABLE, MAX_KEYS, MAX_KEYS_VARIABLE, Queue, REBUILD_READ_UNITS,
-    REBUILD_READ_UNITS_VARIABLE, Resources, Table,
-};
+use common::resources::{BASE_BUCKET_VARIABLE, KEYRING_VARIABLE, MAX_KEYS, MAX_KEYS_VARIABLE, Queue, Resources, Table};
 use common::store::explain;
 use futures_util::future::try_join_all;
 use serde::Serialize;
@@ -45,7 +42,6 @@ impl Variables {
         let url = |queue| format!("{endpoint_url}/{ACCOUNT_ID}/{}", resources.queue(queue));
         variables.insert(KEYRING_VARIABLE.to_owned(), resources.keyring());
         variables.insert(BASE_BUCKET_VARIABLE.to_owned(), resources.base_bucket(ACCOUNT_ID, REGION));
-        variables.insert(REBUILD_READ_UNITS_VARIABLE.to_owned(), REBUILD_READ_UNITS.to_string());
         variables.insert(MAX_KEYS_VARIABLE.to_owned(), MAX_KEYS.to_string());
         variables.extend(Queue::ALL.map(|queue| (queue.variable().to_owned(), url(queue))));
         Self(variables)

@@ -14,7 +14,14 @@ use crate::session::Session;
 struct Report {
     ok: bool,
     checks: Vec<Check>,
+    /// What somebody should decide, although everything works.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<&'static str>,
 }
+
+/// A note about a stack that nobody decided on alarms for.
+const NO_ALARMS: &str = "Nobody hears alarms: the stack has none. Deploy it with AlarmTopicArn (docs/deployment.md, \"Before the \
+    first customer\").";
 
 /// The result of checking one resource.
 #[derive(Debug, Serialize)]
@@ -36,7 +43,8 @@ pub(crate) async fn run(session: &Session, output: Output) -> Result<(), Command
     let checked =
         Box::pin(pretraffic::inventory::check(&session.clients(), &session.resources, session.bucket())).await;
     let checks: Vec<Check> = checked.into_iter().map(|checked| Check::new(checked, &session.resources)).collect();
-    let report = Report { ok: checks.iter().all(|check| check.ok), checks };
+    let notes = if session.is_without_alarms().await == Some(true) { vec![NO_ALARMS] } else { Vec::new() };
+    let report = Report { ok: checks.iter().all(|check| check.ok), checks, notes };
     output.print(&report, Report::text)?;
     let failed: Vec<_> = report.checks.iter().filter(|check| !check.ok).collect();
     if failed.is_empty() {
@@ -52,12 +60,11 @@ impl Check {
         let CheckedResource { kind, name, found, messages } = checked;
         let error = found.err().map(|problem| with_remedy(&problem, kind, &name));
         let warning = messages.filter(|messages| *messages > 0).and_then(|messages| {
-            let alarm = [(Queue::FeedDead, "feed-dead-letters"), (Queue::WebhooksDead, "webhooks-dead-letters")];
-            let (_, alarm) = alarm.into_iter().find(|(queue, _)| resources.queue(*queue) == name)?;
+            let is_dead = [Queue::FeedDead, Queue::WebhooksDead].map(|queue| resources.queue(queue)).contains(&name);
             let count = count(messages);
-            Some(format!(
-                "{name} holds {count} dead letters: `marketctl dead-letters list`, and {alarm} in docs/runbook.md"
-            ))
+            is_dead.then(|| {
+                format!("{name} holds {count} dead letters: `marketctl dead-letters list`, and dead-letters in docs/runbook.md")
+            })
         });
         Self { kind, name, ok: error.is_none(), error, messages, warning }
     }
@@ -75,6 +82,7 @@ impl Report {
         if !warnings.is_empty() {
             parts.push(warnings.join("\n"));
         }
+        parts.extend(self.notes.iter().map(|note| (*note).to_owned()));
         if self.ok {
             parts.push("Every table, queue, bucket and secret exists and can be reached.".to_owned());
         }

@@ -128,11 +128,6 @@ pub const BASE_BUCKET_VARIABLE: &str = "BASE_BUCKET";
 /// How long S3 keeps an object of that bucket. Its objects are not changed or deleted by anybody else.
 pub const OBJECT_KEEP: Duration = Duration::from_hours(90 * 24);
 
-/// The environment variable that tells `compact` how many read units the entities of a stream may take a second.
-pub const REBUILD_READ_UNITS_VARIABLE: &str = "REBUILD_READ_UNITS";
-/// Its default. A new table serves 12,000 read units a second, and a partition 3,000.
-pub const REBUILD_READ_UNITS: u32 = 2_000;
-
 /// How many times a message is received before SQS moves it to the dead-letter queue: the most that SQS allows. A message
 /// that cannot be handled is moved there by its consumer, so only functions that crash, do not start, or are throttled
 /// by Lambda use up receives. A thousand receives outlast such an outage for a day: one takes a visibility time-out. They
@@ -279,6 +274,11 @@ impl Resources {
 
     pub fn function(&self, function: &str) -> String {
         format!("{}-{function}", self.stack)
+    }
+
+    /// The name of the hook that `CodeDeploy` asks. It invokes only functions whose names begin like this.
+    pub fn hook(&self) -> String {
+        format!("CodeDeployHook_{}-pretraffic", self.stack)
     }
 
     /// The name by which a function is called: it leads to the version that has the traffic.

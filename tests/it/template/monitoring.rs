@@ -9,9 +9,7 @@ use api::routes::DESCRIPTION;
 use common::metrics::{Metric, NAMESPACE_VARIABLE, Publishers};
 use common::resources::{Queue, Table};
 use serde_json::json;
-use tests::monitoring::{
-    Monitor, Resource, WatchedMetric, alarms, graphs, probe_alarms, probe_properties, rollback_alarms,
-};
+use tests::monitoring::{Monitor, Resource, WatchedMetric, alarms, graphs, probe_alarms, probe_properties};
 use tests::{Function, NAMESPACE, Stack, Template, arn};
 
 use super::names;
@@ -20,17 +18,16 @@ use super::names;
 const ACCOUNT: &str = "";
 
 /// The metrics of AWS's own that are watched, as its documentation spells them, by namespace and dimension.
-const AWS_METRICS: [(&str, &str, &[&str]); 6] = [
+const AWS_METRICS: [(&str, &str, &[&str]); 5] = [
     ("AWS/ApiGateway", "ApiId", &["4xx", "5xx", "Count", "Latency"]),
     ("AWS/DynamoDB", "TableName", &["ReadThrottleEvents", "WriteThrottleEvents"]),
-    ("AWS/DynamoDB", "TableName/GlobalSecondaryIndexName", &["ReadThrottleEvents", "WriteThrottleEvents"]),
     ("AWS/Lambda", "FunctionName", &["Errors", "Invocations"]),
     ("AWS/Lambda", ACCOUNT, &["ConcurrentExecutions", "Errors", "Throttles"]),
     ("AWS/SQS", "QueueName", &["ApproximateAgeOfOldestMessage", "ApproximateNumberOfMessagesVisible"]),
 ];
 
 /// Returns all resources, kind by kind. Resources of one kind are watched together.
-fn kinds() -> [BTreeSet<Resource>; 10] {
+fn kinds() -> [BTreeSet<Resource>; 9] {
     let template = Template::read();
     let functions = |event: &str| -> BTreeSet<Resource> {
         template.functions_that(|function| function.is_triggered_by(event)).into_iter().map(lambda).collect()
@@ -48,16 +45,12 @@ fn kinds() -> [BTreeSet<Resource>; 10] {
     let invoked = invoked.map(|(name, _)| lambda(name)).collect();
     let is_dead = |queue: &Queue| Queue::ALL.iter().any(|other| other.dead_letters() == Some(*queue));
     let (dead, live): (Vec<Queue>, Vec<Queue>) = Queue::ALL.into_iter().partition(is_dead);
-    let indexes = Table::ALL
-        .into_iter()
-        .flat_map(|table| table.indexes().iter().map(move |index| format!("{}/{}", names().table(table), index.name)));
     [
         functions("HttpApi"),
         functions("Schedule"),
         readers,
         invoked,
         all("TableName", Table::ALL.map(|table| names().table(table))),
-        all("TableName/GlobalSecondaryIndexName", indexes),
         all("QueueName", live.into_iter().map(|queue| names().queue(queue))),
         all("QueueName", dead.into_iter().map(|queue| names().queue(queue))),
         all("ApiId", ["ApiId".to_owned()]),
@@ -89,7 +82,7 @@ fn sides() -> [(&'static str, Vec<Monitor>); 2] {
 }
 
 fn monitors() -> Vec<Monitor> {
-    sides().into_iter().flat_map(|(_, monitors)| monitors).chain(rollback_alarms()).collect()
+    sides().into_iter().flat_map(|(_, monitors)| monitors).collect()
 }
 
 /// Returns a message about each resource whose metric is not watched, although it is watched for others of its kind.
@@ -170,26 +163,6 @@ fn every_function_publishes_into_the_namespace_that_is_watched() {
 }
 
 #[test]
-fn a_deployment_without_a_topic_for_alarms_is_refused_unless_it_says_that_it_goes_without() {
-    const TOPIC: &str = "arn:aws:sns:us-east-1:000000000000:alarms";
-    for (alarms, topic, objections) in [("required", "", 1), ("required", TOPIC, 0), ("off", "", 0), ("off", TOPIC, 0)]
-    {
-        let template = Template::with_parameters(&[("Alarms", alarms), ("AlarmTopicArn", topic)]);
-        assert_eq!(template.objections().len(), objections, "{alarms} {topic:?}");
-    }
-    assert_eq!(Template::read().parameter("Alarms")["Default"], "required");
-}
-
-/// The alarms' own stack would refuse it too late: a first deployment cannot be repeated then.
-#[test]
-fn a_budget_that_nobody_would_be_told_of_is_refused() {
-    for (email, topic, objections) in [("", "", 2), ("a@example.com", "", 1), ("a@example.com", "arn", 0)] {
-        let given = [("MonthlyBudget", "100"), ("BudgetEmail", email), ("AlarmTopicArn", topic), ("Alarms", "off")];
-        assert_eq!(Template::with_parameters(&given).objections().len(), objections, "{email} {topic}");
-    }
-}
-
-#[test]
 fn every_parameter_of_the_alarms_can_be_set_from_the_service() {
     let resource = Template::read().service().remove("AlarmStack").unwrap();
     let given = resource["Properties"]["Parameters"].as_object().unwrap();
@@ -197,7 +170,7 @@ fn every_parameter_of_the_alarms_can_be_set_from_the_service() {
     let file = resource["Properties"]["TemplateURL"].as_str().unwrap();
     let path = format!("{}/../{file}", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(path).unwrap();
-    let parameters = text.split("\nParameters:\n").nth(1).unwrap().split("\nConditions:\n").next().unwrap();
+    let parameters = text.split("\nParameters:\n").nth(1).unwrap().split("\nResources:\n").next().unwrap();
     let names = parameters.lines().filter_map(|line| line.strip_prefix("  ")?.strip_suffix(':'));
     let names: BTreeSet<&str> = names.filter(|name| !name.starts_with(' ')).collect();
     assert_eq!(given, names, "{file}");
@@ -250,7 +223,6 @@ fn the_service_brings_no_probe_of_its_own() {
     }
 }
 
-const GUIDE: &str = include_str!("../../../docs/deployment.md");
 const RUNBOOK: &str = include_str!("../../../docs/runbook.md");
 
 #[test]
@@ -258,24 +230,4 @@ fn the_runbook_has_a_section_for_each_alarm() {
     let sections: BTreeSet<_> = RUNBOOK.lines().filter_map(|line| line.strip_prefix("### ")).collect();
     let alarms: Vec<_> = alarms().into_iter().chain(probe_alarms()).collect();
     assert_eq!(sections, alarms.iter().map(|alarm| alarm.name.as_str()).collect());
-}
-
-/// What is deployed is always a commit: there is one way to deploy, in a hurry as well.
-#[test]
-fn the_guide_deploys_by_the_one_command_with_options_and_parameters_that_exist() {
-    assert!(!GUIDE.contains("cargo lambda deploy"));
-    let folder = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../infra/deploy")).unwrap();
-    let command: String = folder.filter_map(|file| std::fs::read_to_string(file.unwrap().path()).ok()).collect();
-    let lines: Vec<&str> = GUIDE.lines().map(str::trim).filter(|line| line.starts_with("infra/deploy/run")).collect();
-    assert!(!lines.is_empty());
-    for word in lines.iter().flat_map(|line| line.split(' ').skip(1)) {
-        match word.split_once('=') {
-            Some((name, value)) => {
-                let parameter = Template::read().parameter(name);
-                let allowed = parameter["AllowedValues"].as_array();
-                assert!(parameter.is_object() && allowed.is_none_or(|all| all.contains(&value.into())), "{word}");
-            }
-            None => assert!(!word.starts_with("--") || command.contains(word), "{word}"),
-        }
-    }
 }

@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use super::values::{parse, text};
 
 const ALARMS: &str = "alarms.yaml";
-const ROLLBACK_ALARMS: &str = "rollback-alarms.yaml";
 const DASHBOARD: &str = "dashboard.yaml";
 const PROBE: &str = "probe.yaml";
 
@@ -40,17 +39,6 @@ pub type Resource = (String, String);
 /// Returns all alarms that somebody is told of.
 pub fn alarms() -> Vec<Monitor> {
     alarms_in(ALARMS)
-}
-
-/// Returns the alarms that take deployments back.
-pub fn rollback_alarms() -> Vec<Monitor> {
-    alarms_in(ROLLBACK_ALARMS)
-}
-
-/// Returns the properties of the alarms that take deployments back.
-pub fn rollback_alarm_properties() -> Vec<Value> {
-    let alarms = nested(ROLLBACK_ALARMS)["Resources"].as_object().unwrap().clone();
-    alarms.into_iter().map(|(_, alarm)| alarm["Properties"].clone()).collect()
 }
 
 /// Returns the alarms of the probe.
