@@ -1,147 +1,74 @@
-"""Removes all stacks and all that they leave. Names what it could not remove."""
+"""Removes both stacks and what they leave. Names what it could not remove."""
 
-from collections.abc import Callable, Iterable
-from datetime import UTC, datetime
+from collections.abc import Callable
 
-import boto3
-
-import rights
 from stack import Failed, Stack
 
-# The stack with the bucket that sam uploads to.
+# The stack with the bucket that sam uploads to. All stacks of the region share it.
 UPLOADS = "aws-sam-cli-managed-default"
-# How many times to look whether a table is there, with 20 seconds between two looks.
-ATTEMPTS = 180
 
 
 class Removal:
     """Removes what belongs to one stack, and goes on after a failure."""
 
     def __init__(self, stack: Stack) -> None:
-        self.stack = stack
-        self.left: list[str] = []
-        # Why CloudFormation could not remove something at the first try.
-        self.refused: list[str] = []
+        self.stack, self.resource, self.left = stack, stack.session.resource, []
+        # Whatever outlives the stacks has a name that begins with it.
+        self.prefix = f"{stack.name}-"
 
     def run(self) -> list[str]:
         """Removes everything. Returns what is left, for people."""
         for stack in (self.stack.name, self.stack.data):
-            self.attempt(f"stack {stack}", lambda stack=stack: self.remove_stack(stack))
-        for what, remove in self.retained():
-            self.attempt(what, remove)
-        self.attempt(f"stack {self.stack.policy}", self.remove_rights)
+            self.attempt(f"stack {stack}", self.remove_stack, stack)
+        for kind in (self.tables, self.queues, self.buckets, self.secrets, self.uploads):
+            self.attempt(kind.__name__, kind)
         return self.left
 
-    def remove_rights(self) -> None:
-        if there := [name for name in (self.stack.name, self.stack.data) if self.stack.status(name)]:
-            raise Failed(f"it has the role that CloudFormation needs to remove {' and '.join(there)}")
-        rights.narrow(self.stack)
-        self.remove_stack(self.stack.policy)
-
-    def attempt(self, what: str, act: Callable[[], object]) -> None:
+    def attempt(self, what: str, remove: Callable[..., object], *arguments: object, **named: object) -> None:
         print(f"   removing {what}", flush=True)
         try:
-            act()
+            remove(*arguments, **named)
         # Whatever it was, the rest has to go as well.
         except Exception as error:
             self.left.append(f"{what}: {error}")
 
-    def remove_stack(self, stack: str) -> None:
-        client = self.stack.stacks
-        if self.stack.settled(stack) is None:
+    def remove_stack(self, name: str) -> None:
+        if self.stack.settled(name) is None:
             return
-        begun = datetime.now(UTC)
-        # The second try has all rights. A third leaves in place what the others could not remove.
-        for number in range(3):
-            kept = self.undeletable(stack) if number == 2 else []
-            client.delete_stack(StackName=stack, **({"RetainResources": kept} if kept else {}))
-            if self.stack.settled(stack) is None:
-                self.left += [f"{name} of stack {stack}, which CloudFormation could not remove" for name in kept]
-                return
-            if number == 0 and stack != self.stack.policy:
-                self.refused += self.stack.reasons(stack, begun)
-                rights.widen(self.stack)
-        raise Failed(f"it is {self.stack.status(stack)}")
+        stack = self.resource("cloudformation").Stack(name)
+        stack.delete()
+        if self.stack.settled(name) is None:
+            return
+        # The second try leaves out what failed in the first.
+        failed = [one for one in stack.resource_summaries.all() if one.resource_status == "DELETE_FAILED"]
+        self.left += [f"{one.logical_id} of {name}: {one.resource_status_reason}" for one in failed]
+        stack.delete(RetainResources=[one.logical_id for one in failed])
+        if status := self.stack.settled(name):
+            raise Failed(f"it is {status}")
 
-    def undeletable(self, stack: str) -> list[str]:
-        pages = self.stack.stacks.get_paginator("list_stack_resources").paginate(StackName=stack)
-        resources = (resource for page in pages for resource in page["StackResourceSummaries"])
-        return [found["LogicalResourceId"] for found in resources if found["ResourceStatus"] == "DELETE_FAILED"]
+    def tables(self) -> None:
+        for table in self.resource("dynamodb").tables.all():
+            if table.name.startswith(self.prefix):
+                self.attempt(f"table {table.name}", table.delete)
 
-    def retained(self) -> Iterable[tuple[str, Callable[[], object]]]:
-        """Yields what no stack removes, and how to remove it. Says so if something cannot be listed."""
-        listers = self.tables, self.backups, self.queues, self.buckets, self.secrets, self.log_groups, self.uploads
-        for lister in listers:
-            try:
-                yield from lister()
-            except Exception as error:
-                self.left.append(f"unknown {lister.__name__}, because they could not be listed: {error}")
+    def queues(self) -> None:
+        for queue in self.resource("sqs").queues.filter(QueueNamePrefix=self.prefix):
+            self.attempt(f"queue {queue.url}", queue.delete)
 
-    def belongs(self, name: str) -> bool:
-        return name.startswith(f"{self.stack.name}-")
+    def buckets(self) -> None:
+        for bucket in self.resource("s3").buckets.all():
+            if bucket.name.startswith(self.prefix):
+                self.attempt(f"objects of {bucket.name}", bucket.object_versions.delete)
+                self.attempt(f"bucket {bucket.name}", bucket.delete)
 
-    def tables(self):
-        client = self.stack.client("dynamodb")
-        for page in client.get_paginator("list_tables").paginate():
-            for name in filter(self.belongs, page["TableNames"]):
-                yield f"table {name}", lambda name=name: delete_table(client, name)
-
-    def backups(self):
-        client = self.stack.client("dynamodb")
-        for page in client.get_paginator("list_backups").paginate(BackupType="USER"):
-            for backup in page["BackupSummaries"]:
-                if self.belongs(backup["TableName"]):
-                    what = f"backup {backup['BackupName']} of {backup['TableName']}"
-                    yield what, lambda arn=backup["BackupArn"]: client.delete_backup(BackupArn=arn)
-
-    def queues(self):
-        client = self.stack.client("sqs")
-        for url in client.list_queues(QueueNamePrefix=f"{self.stack.name}-").get("QueueUrls", []):
-            yield f"queue {url}", lambda url=url: client.delete_queue(QueueUrl=url)
-
-    def buckets(self):
-        client = self.stack.client("s3")
-        for bucket in client.list_buckets()["Buckets"]:
-            if self.belongs(bucket["Name"]):
-                yield f"bucket {bucket['Name']}", lambda name=bucket["Name"]: delete_bucket(self.stack.session, name)
-
-    def secrets(self):
-        client = self.stack.client("secretsmanager")
+    def secrets(self) -> None:
+        client = self.stack.session.client("secretsmanager")
         for page in client.get_paginator("list_secrets").paginate(IncludePlannedDeletion=True):
-            for secret in page["SecretList"]:
-                if self.belongs(secret["Name"]):
-                    arn = secret["ARN"]
-                    yield f"secret {secret['Name']}", lambda arn=arn: client.delete_secret(
-                        SecretId=arn, ForceDeleteWithoutRecovery=True
-                    )
+            for arn in [secret["ARN"] for secret in page["SecretList"] if secret["Name"].startswith(self.prefix)]:
+                self.attempt(f"secret {arn}", client.delete_secret, SecretId=arn, ForceDeleteWithoutRecovery=True)
 
-    def log_groups(self):
-        client = self.stack.client("logs")
-        for prefix in ("/aws/lambda/", "/aws/lambda/CodeDeployHook_", "/aws/vendedlogs/apigateway/"):
-            pages = client.get_paginator("describe_log_groups").paginate(logGroupNamePrefix=prefix + self.stack.name)
-            for name in [group["logGroupName"] for page in pages for group in page["logGroups"]]:
-                yield f"log group {name}", lambda name=name: client.delete_log_group(logGroupName=name)
-
-    def uploads(self):
-        """What sam uploaded, in a bucket that it shares between all stacks of the region."""
-        if not self.stack.status(UPLOADS):
-            return
-        found = self.stack.stacks.describe_stack_resource(StackName=UPLOADS, LogicalResourceId="SamCliSourceBucket")
-        bucket = found["StackResourceDetail"]["PhysicalResourceId"]
-        objects = self.stack.session.resource("s3").Bucket(bucket).object_versions.filter(Prefix=f"{self.stack.name}/")
-        yield f"uploads in {bucket}/{self.stack.name}/", objects.delete
-
-
-def delete_table(client, name: str) -> None:
-    if client.describe_table(TableName=name)["Table"].get("DeletionProtectionEnabled"):
-        client.update_table(TableName=name, DeletionProtectionEnabled=False)
-    # A table that is being restored cannot be deleted.
-    client.get_waiter("table_exists").wait(TableName=name, WaiterConfig={"MaxAttempts": ATTEMPTS})
-    client.delete_table(TableName=name)
-    client.get_waiter("table_not_exists").wait(TableName=name)
-
-
-def delete_bucket(session: boto3.Session, name: str) -> None:
-    bucket = session.resource("s3").Bucket(name)
-    bucket.object_versions.delete()
-    bucket.delete()
+    def uploads(self) -> None:
+        if self.stack.status(UPLOADS):
+            stack = self.resource("cloudformation").Stack(UPLOADS)
+            bucket = self.resource("s3").Bucket(stack.Resource("SamCliSourceBucket").physical_resource_id)
+            bucket.object_versions.filter(Prefix=f"{self.stack.name}/").delete()
