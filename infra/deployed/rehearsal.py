@@ -29,8 +29,10 @@ FEWEST_TESTS = 62
 PROGRAMS = ROOT / "target" / "lambda"
 
 
-def main(tools: Path, ministack: Path) -> None:
+def main(tools: Path, ministack: Path, serves: bool) -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("deployed: ended by SIGTERM"))
+    if serves:
+        serve(tools, ministack)
     with programs(), cloud.running(ministack) as endpoint:
         deployment = Deployment(tools, endpoint)
         with step("a service without data"):
@@ -51,6 +53,16 @@ def main(tools: Path, ministack: Path) -> None:
         with step("the service deleted and deployed again"):
             lifecycle.replace_service(deployment)
     print(f"\n{passed} tests passed against the deployed stack, every function ran, and the data outlived its service")
+
+
+def serve(tools: Path, ministack: Path) -> None:
+    """Runs the AWS until Ctrl-C. Prints what a shell needs to use it, and sam with it."""
+    with cloud.running(ministack) as endpoint:
+        own = {name: value for name, value in cloud.variables(endpoint).items() if os.environ.get(name) != value}
+        print("\nPaste this into another terminal:\n")
+        print("\n".join(f"export {name}={value}" for name, value in sorted(own.items())))
+        print(f'export PATH="{tools}:$PATH"\n', flush=True)
+        signal.pause()
 
 
 @contextmanager
@@ -85,7 +97,7 @@ def test(deployment: Deployment) -> int:
 
 
 try:
-    main(*map(Path, sys.argv[1:]))
+    main(*map(Path, sys.argv[1:3]), serves=sys.argv[3:] == ["--serve"])
 except Failed as failure:
     sys.exit(f"\ndeployed: {failure}")
 except KeyboardInterrupt:
