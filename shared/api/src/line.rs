@@ -3,7 +3,7 @@
 //!
 //! Refusals of requests before a key is looked at cost nothing but their log line, so in a flood many of them share one.
 //! The first is logged at once. Those of the second after it are logged with the next one, or earlier if they are many.
-//! The line has the latency of each, so all metrics stay exact.
+//! The line has the number of requests and the latency of each.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -46,13 +46,10 @@ pub fn log(meter: &Meter, request: &Request, response: &Response, facts: &Facts)
     line.member("status", &status);
     line.known("key_id", facts.key_id.as_ref());
     line.known("cause", facts.cause.as_deref());
-    let number = latencies(&mut line, &facts.refusals, facts.duration);
+    latencies(&mut line, &facts.refusals, facts.duration);
     line.store_calls();
-    match status {
-        429 => line.count(Metric::RateLimited, 1),
-        400..=499 => line.count(Metric::ClientErrors, number),
-        500.. => line.count(Metric::ServerErrors, 1),
-        _ => {}
+    if status == 429 {
+        line.count(Metric::RateLimited, 1);
     }
     if let Some(replica) = &facts.replica {
         line.gauge(Metric::ReplicaLag, milliseconds(replica.age));
@@ -65,22 +62,19 @@ pub fn log(meter: &Meter, request: &Request, response: &Response, facts: &Facts)
 pub fn log_waiting(meter: &Meter, refusals: &[Duration]) {
     if let [.., last] = refusals {
         let mut line = meter.line("refusals");
-        let number = latencies(&mut line, refusals, *last);
-        line.count(Metric::ClientErrors, number);
+        latencies(&mut line, refusals, *last);
         line.log(false);
     }
 }
 
-/// Adds the latencies of all refusals that a line stands for, or that of its request. Returns how many these are.
-fn latencies(line: &mut Line<'_>, refusals: &[Duration], duration: Duration) -> u64 {
+/// Adds how many requests the line stands for, and the latency of each.
+fn latencies(line: &mut Line<'_>, refusals: &[Duration], duration: Duration) {
+    line.member("requests", &refusals.len().max(1));
     if refusals.len() < 2 {
-        line.gauge(Metric::Latency, milliseconds(duration));
-        return 1;
+        line.member("latency_ms", &milliseconds(duration));
+    } else {
+        line.member("latency_ms", &refusals.iter().copied().map(milliseconds).collect::<Vec<_>>());
     }
-    let latencies: Vec<f64> = refusals.iter().copied().map(milliseconds).collect();
-    line.member("refusals", &latencies.len());
-    line.gauge(Metric::Latency, &latencies);
-    latencies.len() as u64
 }
 
 /// Converts to milliseconds, rounded to the microsecond.

@@ -228,10 +228,11 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// Adds the number of DynamoDB calls, if calls are counted.
+    /// Adds the number of DynamoDB calls, if calls are counted. It is no metric: DynamoDB has its own.
     pub fn store_calls(&mut self) {
         if self.meter.namespace().is_some() {
-            self.count(Metric::StoreCalls, self.store_calls);
+            let calls = self.store_calls;
+            self.member("store_calls", &calls);
         }
     }
 
@@ -332,7 +333,7 @@ mod tests {
         line.member("route", "a \"b\"");
         line.known("key_id", None::<&str>);
         line.known("cause", Some("none"));
-        line.gauge(Metric::Latency, 1.25);
+        line.gauge(Metric::ReplicaLag, 1.25);
         line.store_calls();
         line.count(Metric::Failed, 0);
         line.count(Metric::Refused, 2);
@@ -351,10 +352,10 @@ mod tests {
         assert_eq!(
             text(&Meter::from_environment(&lookup)),
             concat!(
-                r#""message":"batch","FunctionName":"stack-me","StoreRetries":0,"route":"a \"b\"","cause":"none","Latency":1.25,"StoreCalls":0,"#,
+                r#""message":"batch","FunctionName":"stack-me","StoreRetries":0,"route":"a \"b\"","cause":"none","ReplicaLag":1.25,"store_calls":0,"#,
                 r#""Failed":0,"Refused":2,"PostponedTimes":[3,1],"#,
                 r#""_aws":{"Timestamp":1795176000000,"CloudWatchMetrics":[{"Namespace":"Marketplace","#,
-                r#""Dimensions":[["FunctionName"]],"Metrics":[{"Name":"Latency","Unit":"Milliseconds"},"#,
+                r#""Dimensions":[["FunctionName"]],"Metrics":[{"Name":"ReplicaLag","Unit":"Milliseconds"},"#,
                 r#"{"Name":"Refused","Unit":"Count"},{"Name":"PostponedTimes","Unit":"Count"}]}]}"#,
             )
         );
@@ -363,7 +364,7 @@ mod tests {
     #[test]
     fn without_a_namespace_it_counts_no_calls_and_asks_nothing_of_cloudwatch() {
         let rest = concat!(
-            r#""route":"a \"b\"","cause":"none","Latency":1.25,"#,
+            r#""route":"a \"b\"","cause":"none","ReplicaLag":1.25,"#,
             r#""Failed":0,"Refused":2,"PostponedTimes":[3,1]"#,
         );
         let function = r#""FunctionName":"stack-me","#;
