@@ -3,6 +3,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use account::CommandName;
 use api::routes::{ME, ROUTES};
@@ -71,6 +72,10 @@ async fn functions_of_the_api_answer_as_in_process_and_log_a_line_without_key_or
             assert_eq!(headers["x-ratelimit-remaining"], (Tier::Free.limit() - 1).to_string());
         }
         event["rawQueryString"] = json!("q=hush&page=0&page=1");
+        if route.budget.is_none() {
+            // The answer is the same, so the two requests would share a line.
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
         let refused = running.invoke(event).await;
         assert_eq!(refused["statusCode"], if route.budget.is_some() { 400 } else { 200 }, "{function}: {refused}");
 
