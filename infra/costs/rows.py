@@ -1,14 +1,14 @@
-"""The rows of the guide's table: what costs something, how much, and the parts of that."""
+"""The rows of the guide's tables: what costs something, how much, and the parts of that."""
 
 from dataclasses import dataclass
 
 from figures import MILLION, Figures, dollars
 
 ALARMS = "infra-monitoring-alarms"
-ROLLBACK = "infra-monitoring-rollback-alarms"
 PROBE = "infra-monitoring-probe"
 EDGE = "infra-edge-template"
 NUMBERS = {2: "two", 3: "three", 4: "four", 5: "five"}
+VOLUMES = {0: "no request", 1: "1 million", 100: "100 million", 1_000: "1,000 million"}
 
 
 @dataclass
@@ -34,6 +34,23 @@ class Row:
         return [self.what, dollars(self.low, self.high), shown]
 
 
+def totals(figures: Figures) -> dict[str, list[float]]:
+    """Returns what a month costs in all, by its volume. Each request is one of `items` with a line of its own."""
+    watched, discounted = figures.watched(ALARMS), figures.price("http_api_request_above_300_million")
+    fixed = [Part("keyring", figures.price("secret_month")), polling(figures), schedules(figures)]
+    fixed.append(Part(f"alarms on {watched} metrics", watched * figures.price("alarm_metric_month")))
+    metrics = [figures.input("busy_metrics" if volume else "idle_metrics") for volume in VOLUMES]
+    gateway, *used = answered(figures, "MeFunction", figures.input("request_ms"))
+    used.append(Part("DynamoDB", figures.stores(writes=1, reads=1)))
+    used.append(Part("data to clients", figures.input("response_kb") / MILLION * figures.price("data_out_gb")))
+    months = {part.name: [part.low for _ in VOLUMES] for part in fixed}
+    months["custom metrics, at most"] = [count * figures.price("metric_month") for count in metrics]
+    cheaper = [max(0, volume - 300) * (gateway.low - discounted) for volume in VOLUMES]
+    months[gateway.name] = [MILLION * (volume * gateway.low - less) for volume, less in zip(VOLUMES, cheaper)]
+    months |= {part.name: [MILLION * volume * part.low for volume in VOLUMES] for part in used}
+    return {"**in all**": [sum(costs) for costs in zip(*months.values())], **months}
+
+
 def rows(figures: Figures) -> dict[str, list[Row]]:
     """Returns the rows of each group."""
     used = [*requests(figures), *refusals(figures), *messages(figures), *deliveries(figures)]
@@ -42,34 +59,24 @@ def rows(figures: Figures) -> dict[str, list[Row]]:
 
 
 def months(figures: Figures) -> list[Row]:
-    """Returns what is paid each month, whether anybody uses it or not."""
-    alarm, secret = figures.price("alarm_metric_month"), figures.price("secret_month")
+    """Returns what is paid each month for what a stack need not have."""
     minutes, hours = figures.input("minutes_per_month"), figures.input("minutes_per_month") / 60
-    watched, rollback = figures.watched(ALARMS), figures.watched(ROLLBACK)
     probes = minutes * figures.input("probes_per_minute")
+    answer = answered(figures, "MeFunction", figures.input("early_refusal_ms"))
     [firewall] = figures.resources(EDGE, "AWS::WAFv2::WebACL").values()
     rules = len(firewall["Rules"])
     return [
         Row(
-            "a stack that nobody uses",
-            Part("keyring", secret),
-            polling(figures),
-            schedules(figures),
-            Part("two metrics of `compact`", figures.input("idle_metrics") * figures.price("metric_month")),
-            Part(f"{rollback} metrics of the rollback alarms", rollback * alarm),
-        ),
-        Row("its alarms", Part(f"{watched} metrics", watched * alarm)),
-        Row(
             "[the probe](#the-probe)",
             Part("health check", health_check(figures)),
-            Part("alarm", figures.watched(PROBE) * alarm),
-            Part(f"{probes / MILLION:.2f} million requests", probes * sum(part.low for part in keyless(figures))),
+            Part("alarm", figures.watched(PROBE) * figures.price("alarm_metric_month")),
+            Part(f"{probes / MILLION:.2f} million requests", probes * sum(part.low for part in answer)),
         ),
         Row(
             "[the edge](#the-edge)",
             Part("firewall", figures.price("waf_month")),
             Part(f"{NUMBERS[rules]} rules", rules * figures.price("waf_rule_month")),
-            Part("secret and its copy", 2 * secret),
+            Part("secret and its copy", 2 * figures.price("secret_month")),
         ),
         Row(
             "[fixed addresses](#fixed-sender-addresses)",
@@ -115,13 +122,15 @@ def requests(figures: Figures) -> list[Row]:
     millis, write = figures.input("request_ms"), Part("a write unit", figures.stores(writes=1))
     me = Row("`me`", *answered(figures, "MeFunction", millis), write)
     memory = invoked(figures, ("CatalogFunction", 1, millis)).low - invoked(figures, ("MeFunction", 1, millis)).low
-    made = [me]
+    line = Part("a longer line", figures.log(figures.input("replica_line_kb") - figures.input("line_kb")))
+    shared = answered(figures, "MeFunction", millis, "shared_line_kb")
+    made = [me, Row("`me`, eighty [alike](runbook.md#looking-around) in a second", *shared, write)]
     for name, fewest, most, reads, more in [
         ("`items`, `prices`, `marketplaces`, `balance`", 1, 1, "a read unit", []),
         ("`items` with ten prices", 11, 11, "11 read units", []),
         ("`items` with the prices of 25 variants", 26, 26, "26 read units", []),
         ("pages of `orders`", 2, 15, "2 to 15 read units", []),
-        ("`catalog`, `listings`", 0, 1, "a read unit at times", [Part("memory", memory)]),
+        ("`catalog`, `listings`", 0, 1, "a read unit at times", [Part("memory", memory), line]),
     ]:
         units = Part(reads, figures.stores(reads=fewest), figures.stores(reads=most))
         made.append(Row(name, Part("as `me`", me.low), *more, units))
@@ -133,8 +142,7 @@ def refusals(figures: Figures) -> list[Row]:
     firewall, delivery = figures.price("waf_request"), figures.price("cloudfront_request")
     return [
         Row("401 of an invented key", *invented(figures)),
-        Row("repeated 4xx of a key", *answered(figures, "MeFunction", figures.input("early_refusal_ms"))),
-        Row("4xx before a key is read", *keyless(figures)),
+        Row("4xx for which no key is read", *repeated(figures)),
         Row("through the edge, in addition", Part("firewall", firewall), Part("CloudFront if admitted", 0, delivery)),
     ]
 
@@ -146,7 +154,7 @@ def floods(figures: Figures) -> list[Row]:
     routes = len(api["Body"]["paths"])
     day = 24 * 3_600 * figures.templates["template"]["Parameters"]["ThrottleRate"]["Default"]
     made = []
-    for name, parts in [("without a key", keyless(figures)), ("with invented keys", invented(figures))]:
+    for name, parts in [("without a key", repeated(figures)), ("with invented keys", invented(figures))]:
         cost = day * sum(part.low for part in parts)
         made.append(Row(name, Part(f"if it holds for the stage, or for each of {routes} routes", cost, routes * cost)))
     return made
@@ -154,7 +162,8 @@ def floods(figures: Figures) -> list[Row]:
 
 def invented(figures: Figures) -> list[Part]:
     """Returns what a request with a key costs that nobody was given, beyond the first twenty a second of an instance."""
-    return [*answered(figures, "MeFunction", figures.input("request_ms")), Part("a read unit", figures.stores(reads=1))]
+    parts = answered(figures, "MeFunction", figures.input("request_ms"), "shared_line_kb")
+    return [*parts, Part("a read unit", figures.stores(reads=1))]
 
 
 def answered(figures: Figures, function: str, millis: float, line_kb: str = "line_kb") -> list[Part]:
@@ -164,9 +173,9 @@ def answered(figures: Figures, function: str, millis: float, line_kb: str = "lin
     return [gateway, invoked(figures, (function, 1, millis)), Part("logs", lines)]
 
 
-def keyless(figures: Figures) -> list[Part]:
+def repeated(figures: Figures) -> list[Part]:
     """Returns what a request costs for which no key is read. Many share a line of the function's log."""
-    return answered(figures, "MeFunction", figures.input("early_refusal_ms"), "shared_refusal_log_kb")
+    return answered(figures, "MeFunction", figures.input("early_refusal_ms"), "shared_line_kb")
 
 
 def messages(figures: Figures) -> list[Row]:

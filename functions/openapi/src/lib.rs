@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use api::auth::Rate;
 use api::error::ApiError;
-use api::line::{Facts, Refusals, cause, log, log_waiting};
+use api::line::{Facts, RequestLog, cause};
 use api::origin::Origin;
 use api::pipeline::check_method;
 use api::reply::{JSON, respond};
@@ -18,7 +18,6 @@ use api::routes::{DESCRIPTION, DOCS, LLMS, MARKDOWN};
 use api::{Handler, Reply, Request, Response, State};
 use common::aws::Missing;
 use common::clock::Clock;
-use common::metrics::Meter;
 use common::runtime::Service;
 
 use http::header::{CONTENT_SECURITY_POLICY, HeaderMap, HeaderValue, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS};
@@ -44,18 +43,18 @@ const TEXTS: [(&str, &str, &str); 4] = [
 /// The function's handler.
 pub struct Description {
     origin: Origin,
-    refusals: Refusals,
+    log: RequestLog,
     clock: Arc<dyn Clock>,
-    meter: Arc<Meter>,
 }
 
 pub fn api(service: &Service<'_>) -> Result<Description, Missing> {
-    Ok(Description::new(Origin::from_service(service), Arc::clone(&service.clock), Arc::clone(&service.meter)))
+    let (origin, log) = (Origin::from_service(service), RequestLog::from_service(service));
+    Ok(Description::new(origin, log, Arc::clone(&service.clock)))
 }
 
 impl Description {
-    pub fn new(origin: Origin, clock: Arc<dyn Clock>, meter: Arc<Meter>) -> Self {
-        Self { origin, refusals: Refusals::default(), clock, meter }
+    pub fn new(origin: Origin, log: RequestLog, clock: Arc<dyn Clock>) -> Self {
+        Self { origin, log, clock }
     }
 
     /// Responds to an unknown path with 404 whatever the method is: a 405 would have no methods to name in `Allow`.
@@ -77,16 +76,10 @@ impl Description {
     fn answer(&self, request: &Request) -> Response {
         let started = self.clock.monotonic();
         let outcome = self.decide(request);
-        let is_refused =
-            matches!(outcome, Err(ApiError::RouteNotFound | ApiError::HostNotAllowed | ApiError::MethodNotAllowed(_)));
         let cause = cause(&outcome);
         let response = respond(request, outcome, Rate::none(self.clock.now()), None);
         let duration = self.clock.monotonic().saturating_sub(started);
-        let refusals = if is_refused { self.refusals.note(duration, &*self.clock) } else { Vec::new() };
-        if !is_refused || !refusals.is_empty() {
-            log(&self.meter, request, &response, &Facts { cause, duration, refusals, ..Facts::default() });
-        }
-        log_waiting(&self.meter, &self.refusals.take_due(&*self.clock));
+        self.log.add(request, &response, Facts { cause, duration, ..Facts::default() });
         response
     }
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use common::aws::Missing;
 use common::clock::{Clock, MAX_STALENESS, Moment};
 use common::ids::{KeyId, UserId};
-use common::metrics::{Meter, ReplicaGauge};
+use common::metrics::ReplicaGauge;
 use common::runtime::{Error, Service, Worker};
 use common::scope::Budget;
 use common::store::StoreError;
@@ -27,7 +27,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use crate::auth::{Gate, Grant, KeyHash, KeyRecord, KeyText, Rate, Refused};
 use crate::error::ApiError;
 use crate::gateway::{Event, Request, RequestExt, Response, answer};
-use crate::line::{Facts, Refusals, cause, log, log_waiting};
+use crate::line::{Facts, RequestLog, cause};
 use crate::origin::Origin;
 use crate::params;
 use crate::params::Input;
@@ -132,10 +132,9 @@ pub trait Handler: Send + Sync {
 pub struct Api<E> {
     endpoint: E,
     origin: Origin,
-    refusals: Refusals,
     gate: Gate,
+    log: RequestLog,
     clock: Arc<dyn Clock>,
-    meter: Arc<Meter>,
 }
 
 /// The outcome of a request, and what is known about the request by then.
@@ -144,27 +143,19 @@ struct Decided {
     rate: Rate,
     key_id: Option<KeyId>,
     replica: Option<ReplicaGauge>,
-    /// Whether it was refused before a key was looked at.
-    is_keyless: bool,
 }
 
 impl<E: Endpoint> Api<E> {
     /// The endpoint's budget. The compiler evaluates this, so an endpoint whose route has no budget does not compile.
     const BUDGET: Budget = E::ROUTE.budget.expect("an endpoint's route has a budget");
 
-    pub fn new(endpoint: E, origin: Origin, gate: Gate, clock: Arc<dyn Clock>, meter: Arc<Meter>) -> Self {
-        Self { endpoint, origin, refusals: Refusals::default(), gate, clock, meter }
+    pub fn new(endpoint: E, origin: Origin, gate: Gate, log: RequestLog, clock: Arc<dyn Clock>) -> Self {
+        Self { endpoint, origin, gate, log, clock }
     }
 
     async fn decide(&self, request: &Request) -> Decided {
         let now = self.clock.now();
-        let refuse = |error| Decided {
-            outcome: Err(error),
-            rate: Rate::none(now),
-            key_id: None,
-            replica: None,
-            is_keyless: true,
-        };
+        let refuse = |error| Decided { outcome: Err(error), rate: Rate::none(now), key_id: None, replica: None };
         if let Err(error) = self.origin.check(request) {
             return refuse(error);
         }
@@ -186,10 +177,9 @@ impl<E: Endpoint> Api<E> {
                 outcome: outcome.and_then(|output| reply::<E>(&output)),
                 rate: grant.rate,
                 key_id: Some(grant.key.key_id),
-                is_keyless: false,
             },
             Err(Refused { reason, rate, key_id }) => {
-                Decided { outcome: Err(reason.into()), rate, key_id, replica: None, is_keyless: false }
+                Decided { outcome: Err(reason.into()), rate, key_id, replica: None }
             }
         }
     }
@@ -291,15 +281,11 @@ impl<E: Endpoint> Handler for Api<E> {
     fn handle(&self, request: Request) -> Pin<Box<dyn Future<Output = Response> + Send + '_>> {
         Box::pin(async move {
             let started = self.clock.monotonic();
-            let Decided { outcome, rate, key_id, replica, is_keyless } = self.decide(&request).await;
+            let Decided { outcome, rate, key_id, replica } = self.decide(&request).await;
             let cause = cause(&outcome);
             let response = respond(&request, outcome, rate, Some(Self::BUDGET));
             let duration = self.clock.monotonic().saturating_sub(started);
-            let refusals = if is_keyless { self.refusals.note(duration, &*self.clock) } else { Vec::new() };
-            if !is_keyless || !refusals.is_empty() {
-                log(&self.meter, &request, &response, &Facts { key_id, cause, duration, replica, refusals });
-            }
-            log_waiting(&self.meter, &self.refusals.take_due(&*self.clock));
+            self.log.add(&request, &response, Facts { key_id, cause, duration, replica });
             response
         })
     }
@@ -331,8 +317,8 @@ impl<E: Endpoint> Api<E> {
     /// Puts an endpoint behind the gate, which needs the keys table.
     pub fn from_service(service: &Service<'_>, endpoint: E) -> Result<Self, Missing> {
         let gate = Gate::from_service(service)?;
-        let (clock, meter) = (Arc::clone(&service.clock), Arc::clone(&service.meter));
-        Ok(Self::new(endpoint, Origin::from_service(service), gate, clock, meter))
+        let (origin, log) = (Origin::from_service(service), RequestLog::from_service(service));
+        Ok(Self::new(endpoint, origin, gate, log, Arc::clone(&service.clock)))
     }
 }
 

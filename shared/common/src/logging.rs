@@ -309,7 +309,7 @@ mod tests {
                 let _span = tracing::error_span!("around", hidden = 1).entered();
                 tracing::error!(error = &*error, shown = ?Some(1));
                 set_invocation("one", Some("Root=1-abc;Parent=2;Sampled=0"));
-                tracing::info!(target: WIDE, members = r#""message":"request","Latency":1"#);
+                tracing::info!(target: WIDE, members = r#""message":"request","latency_ms":1"#);
                 set_invocation("two", Some("Root=1-abc;Parent=2;Sampled=1"));
                 tracing::info!("done");
             },
@@ -317,7 +317,7 @@ mod tests {
         let expected = [
             r#","level":"WARN","FunctionName":"me","message":"with fields","number":7,"negative":-1,"share":0.5,"yes":true}"#,
             r#","level":"ERROR","FunctionName":"me","error":"it \"broke\"\n","shown":"Some(1)"}"#,
-            r#","level":"INFO","lambda_request_id":"one","message":"request","Latency":1}"#,
+            r#","level":"INFO","lambda_request_id":"one","message":"request","latency_ms":1}"#,
             r#","level":"INFO","lambda_request_id":"two","trace_id":"1-abc","FunctionName":"me","message":"done"}"#,
         ];
         assert_eq!(told, expected);

@@ -41,9 +41,15 @@ fn requests(running: &RuntimeApi) -> Vec<LogLine> {
     lines
 }
 
-/// Sends a request. Returns the status and the request's line.
+/// How long requests that are alike wait for a line.
+const WINDOW: Duration = Duration::from_secs(1);
+
+/// Sends a request, if need be after a second, so that it does not share its line. Returns the status and the line.
 async fn ask(running: &mut RuntimeApi, event: Value) -> (u64, LogLine) {
     let before = requests(running).len();
+    if before > 0 {
+        tokio::time::sleep(WINDOW).await;
+    }
     let answer = running.invoke(event).await;
     let mut lines = requests(running).split_off(before);
     let line = lines.pop().expect("a line");
@@ -54,75 +60,84 @@ async fn ask(running: &mut RuntimeApi, event: Value) -> (u64, LogLine) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn errors_and_refusals_are_counted() {
+async fn requests_refusals_and_calls_of_the_store_are_counted() {
     let stack = Stack::new().await;
     let (key, record) = stack.key_of(tests::uuid(5).into(), &Scope::ALL).await;
     set_limit(&stack, &key, 2).await;
     let mut me = RuntimeApi::run("me", &Variables::new(&stack.aws.endpoint_url)).await;
     let invented = api::auth::KeyText::from_bits([9; 32]);
     minute_with(20).await;
-    let cases = [
-        (get(ME, &key), 200, json!({"StoreCalls": 1})),
-        (get(ME, "no-key"), 401, json!({"ClientErrors": 1})),
-        (get(ME, &key), 200, json!({"StoreCalls": 1})),
-        (get(ME, &key), 429, json!({"RateLimited": 1, "StoreCalls": 1})),
-        // The second refusal comes from memory, without a call.
-        (get(ME, &key), 429, json!({"RateLimited": 1})),
-        (get(ME, invented.reveal()), 401, json!({"ClientErrors": 1, "StoreCalls": 1})),
-        (get(ME, invented.reveal()), 401, json!({"ClientErrors": 1})),
-    ];
-    for (event, expected, metrics) in cases {
-        let (status, line) = ask(&mut me, event).await;
-        assert_eq!(status, expected);
-        assert_metrics(&timeless_metrics(&line, "me", &["Latency"]), &metrics);
-        assert_eq!(line.json["key_id"].is_string(), matches!(status, 200 | 429), "{}", line.json);
+    // All but the first 429, and the second 401 of the invented key, come from memory, without a call.
+    let sent = [(&*key, 200), ("no-key", 401), (&*key, 200), (&*key, 429), (&*key, 429), (&*key, 429)];
+    for (key, status) in sent.into_iter().chain([(invented.reveal(), 401); 2]) {
+        assert_eq!(me.invoke(get(ME, key)).await["statusCode"], status);
     }
+    tokio::time::sleep(WINDOW).await;
+    me.invoke(get(ME, "no-key")).await;
+    let lines = requests(&me);
+    let mut told = BTreeMap::<u64, [u64; 3]>::new();
+    for line in &lines {
+        let number = |name: &str| line.json[name].as_u64().unwrap_or_default();
+        let status = number("status");
+        let expected = if status == 429 { json!({"RateLimited": number("requests")}) } else { json!({}) };
+        assert_metrics(&line.metrics("me"), &expected);
+        assert_eq!(line.json["key_id"].is_string(), matches!(status, 200 | 429), "{}", line.json);
+        for (sum, name) in told.entry(status).or_default().iter_mut().zip(["requests", "store_calls", "RateLimited"]) {
+            *sum += number(name);
+        }
+    }
+    assert_eq!(told, BTreeMap::from([(200, [2, 2, 0]), (401, [4, 1, 0]), (429, [3, 1, 3])]), "{}", me.log());
+
     let begins = |line: &LogLine| line.json["init_ms"].is_u64() && line.json["max_memory_mb"].is_u64();
-    assert!(begins(&requests(&me)[0]), "the first line tells of the init phase");
-    assert!(requests(&me)[1..].iter().all(|line| line.json["init_ms"].is_null()), "{}", me.log());
-    let (line, log) = (&requests(&me)[0].json, me.log());
+    assert!(begins(&lines[0]), "the first line tells of the init phase");
+    assert!(lines[1..].iter().all(|line| line.json["init_ms"].is_null()), "{}", me.log());
+    let (line, log) = (&lines[0].json, me.log());
     let expected = json!({
-        "level": "INFO", "message": "request", "request_id": "gateway-request-1", "method": "GET",
+        "level": "INFO", "message": "request", "request_id": "gateway-request-1", "requests": 1, "method": "GET",
         "route": format!("ANY {ME}"), "status": 200, "key_id": record.key_id,
         "lambda_request_id": "invocation-1", "trace_id": "1-5bef4de7-ad49b0e87f6ef6c87fc2e700",
     });
     for (name, value) in expected.as_object().unwrap() {
         assert_eq!(&line[name], value, "{name}");
     }
-    let at: common::timestamp::Timestamp = line["timestamp"].as_str().unwrap().parse().unwrap();
-    assert!((at.millis() - line["_aws"]["Timestamp"].as_i64().unwrap()).abs() < 1_000);
+    let document = lines.iter().find(|line| line.json["status"] == 429).unwrap();
+    let at: common::timestamp::Timestamp = document.json["timestamp"].as_str().unwrap().parse().unwrap();
+    assert!((at.millis() - document.json["_aws"]["Timestamp"].as_i64().unwrap()).abs() < 1_000);
     assert!(!log.contains(&key[3..]) && !log.contains("no-key"), "{log}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_flood_without_keys_shares_lines_and_every_refusal_is_counted() {
+async fn requests_that_are_alike_share_lines_which_name_each_of_them() {
     let stack = Stack::new().await;
-    let key = stack.full_key().await;
+    let (key, record) = stack.key_of(tests::uuid(5).into(), &Scope::ALL).await;
+    set_limit(&stack, &key, 100_000).await;
     let mut me = RuntimeApi::run("me", &Variables::new(&stack.aws.endpoint_url)).await;
     let mut posted = get(ME, &key);
     posted["requestContext"]["http"]["method"] = json!("POST");
-    for _ in 0..125 {
-        assert_eq!(me.invoke(get(ME, "no-key")).await["statusCode"], 401);
-        assert_eq!(me.invoke(posted.clone()).await["statusCode"], 405);
+    let kinds = [(get(ME, &key), 200), (get(ME, "no-key"), 401), (posted, 405)];
+    let mut sent = BTreeMap::new();
+    for (number, (event, status)) in kinds.iter().cycle().take(375).enumerate() {
+        let (id, mut event) = (format!("id-{number}"), event.clone());
+        event["requestContext"]["requestId"] = json!(id);
+        assert_eq!(me.invoke(event).await["statusCode"], *status);
+        sent.insert(id, *status);
     }
     // Any later request brings along what still waits.
-    for _ in 0..200 {
-        assert!(matches!(me.invoke(get(ME, &key)).await["statusCode"].as_u64(), Some(200 | 429)));
-        let (mut errors, mut samples) = (0, 0);
-        let mut lines = me.lines();
-        lines.retain(|line| line.json.get("ClientErrors").is_some());
-        for line in &lines {
-            errors += line.metrics("me")["ClientErrors"].as_u64().unwrap();
-            samples += line.json["Latency"].as_array().map_or(1, Vec::len);
+    tokio::time::sleep(WINDOW).await;
+    me.invoke(RuntimeApi::event(ME, ME, "", &json!({}))).await;
+    let (lines, mut told) = (requests(&me), BTreeMap::new());
+    for LogLine { json: line } in &lines {
+        let ids: Vec<&str> = line["request_id"].as_str().unwrap().split(' ').collect();
+        let latencies = line["latency_ms"].as_array().map_or(1, Vec::len);
+        assert_eq!((ids.len(), json!(ids.len())), (latencies, line["requests"].clone()), "{line}");
+        let (key_id, calls) = if line["status"] == 200 { (json!(record.key_id), ids.len()) } else { (Value::Null, 0) };
+        assert_eq!((&line["key_id"], &line["store_calls"]), (&key_id, &json!(calls)), "{line}");
+        for id in ids.into_iter().filter(|id| id.starts_with("id-")) {
+            assert_eq!(told.insert(id.to_owned(), line["status"].as_u64().unwrap()), None, "{id} is told twice");
         }
-        if errors == 250 {
-            assert_eq!(samples, 250);
-            assert!(lines.len() < 50, "{}", me.log());
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    panic!("refusals are missing: {}", me.log());
+    assert_eq!(told, sent);
+    assert!(lines.len() < 75, "{}", me.log());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -136,15 +151,15 @@ async fn answers_from_a_replica_tell_its_age_and_size_and_the_memory() {
         let path = format!("/v1/public/{function}");
         let (status, line) = ask(&mut running, get(&path, &key)).await;
         assert_eq!(status, 200);
-        let mut metrics = timeless_metrics(&line, function, &["Latency", "MemoryUsed", "ReplicaLag", "StoreCalls"]);
+        let mut metrics = timeless_metrics(&line, function, &["MemoryUsed", "ReplicaLag"]);
         assert!(line.json["ReplicaLag"].as_f64().unwrap() < 2_000.0, "{}", line.json);
         // Counts the key write, and a Query of the log if a second has passed, but no calls of loading.
-        assert!((1..=2).contains(&line.json["StoreCalls"].as_u64().unwrap()), "{}", line.json);
+        assert!((1..=2).contains(&line.json["store_calls"].as_u64().unwrap()), "{}", line.json);
         assert_eq!(metrics.remove("ReplicaRecords"), Some(&json!(records)));
         assert!(metrics.is_empty(), "{metrics:?}");
         let (status, line) = ask(&mut running, get(&path, "no-key")).await;
         assert_eq!(status, 401);
-        assert_metrics(&timeless_metrics(&line, function, &["Latency"]), &json!({"ClientErrors": 1}));
+        assert_metrics(&line.metrics(function), &json!({}));
     }
 }
 
@@ -167,8 +182,8 @@ async fn an_instance_that_cannot_follow_its_log_tells_how_old_its_state_is() {
         }
         assert!(begun.elapsed() < Duration::from_mins(1), "it still answers from a state that is a minute old");
     };
-    let metrics = timeless_metrics(&line, "catalog", &["Latency", "StoreCalls", "StoreRetries"]);
-    assert_eq!((metrics["ServerErrors"], metrics["ReplicaRecords"]), (&json!(1), &json!(0)));
+    let metrics = timeless_metrics(&line, "catalog", &["StoreRetries"]);
+    assert_eq!(metrics["ReplicaRecords"], &json!(0));
     assert!(metrics["ReplicaLag"].as_f64().unwrap() >= 2_000.0, "{}", line.json);
     let mut malformed = get("/v1/public/catalog", &key);
     malformed["rawQueryString"] = json!("page=0");
@@ -185,11 +200,12 @@ async fn a_404_counts_as_the_clients_error_and_logs_nothing_of_the_query() {
     event["pathParameters"] = json!({"id": "nothing"});
     let (status, line) = ask(&mut item, event).await;
     assert_eq!(status, 404);
-    assert_metrics(&timeless_metrics(&line, "item", &["Latency"]), &json!({"ClientErrors": 1, "StoreCalls": 2}));
+    assert_metrics(&line.metrics("item"), &json!({}));
+    assert_eq!(line.json["store_calls"], 2);
     let mut docs = RuntimeApi::run("openapi", &Variables::new(&stack.aws.endpoint_url)).await;
     let (status, line) = ask(&mut docs, RuntimeApi::event("$default", "/nowhere", "q=hush", &json!({}))).await;
     assert_eq!(status, 404);
-    assert_metrics(&timeless_metrics(&line, "openapi", &["Latency"]), &json!({"ClientErrors": 1}));
+    assert_metrics(&line.metrics("openapi"), &json!({}));
     assert!(!docs.log().contains("hush") && !docs.log().contains("nowhere"));
 }
 
@@ -206,8 +222,8 @@ async fn a_store_that_is_away_counts_as_our_error_with_every_retry() {
     let (status, line) = ask(&mut me, get(ME, &key)).await;
     assert_eq!((status, &line.json["level"]), (503, &json!("ERROR")));
     assert!(line.json["cause"].as_str().unwrap().contains("ThrottlingException"), "{}", line.json);
-    let counted = json!({"ServerErrors": 1, "StoreCalls": 1, "StoreRetries": 2});
-    assert_metrics(&timeless_metrics(&line, "me", &["Latency"]), &counted);
+    assert_metrics(&line.metrics("me"), &json!({"StoreRetries": 2}));
+    assert_eq!(line.json["store_calls"], 1);
 
     // A successful retry is counted as well, and the next request starts at zero.
     let mut calls = 0;
@@ -217,7 +233,7 @@ async fn a_store_that_is_away_counts_as_our_error_with_every_retry() {
     });
     let (status, line) = ask(&mut me, get(ME, &key)).await;
     assert_eq!(status, 200);
-    assert_metrics(&timeless_metrics(&line, "me", &["Latency"]), &json!({"StoreCalls": 1, "StoreRetries": 1}));
+    assert_metrics(&line.metrics("me"), &json!({"StoreRetries": 1}));
     let (_, line) = ask(&mut me, get(ME, &key)).await;
-    assert_metrics(&timeless_metrics(&line, "me", &["Latency"]), &json!({"StoreCalls": 1}));
+    assert_metrics(&line.metrics("me"), &json!({}));
 }

@@ -116,11 +116,9 @@ impl Template {
 
     /// Returns the functions that publish a metric.
     pub fn publishers(&self, metric: Metric) -> BTreeSet<&str> {
-        let is_routed = |function: &Function| function.is_triggered_by("HttpApi");
         match metric.publishers() {
-            Publishers::Api => self.functions_that(is_routed),
             Publishers::AuthenticatedApi => {
-                self.functions_that(|function| is_routed(function) && function.uses(Table::Keys))
+                self.functions_that(|function| function.is_triggered_by("HttpApi") && function.uses(Table::Keys))
             }
             Publishers::TableUsers => {
                 self.functions_that(|function| Table::ALL.iter().any(|table| function.uses(*table)))

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use api::line::RequestLog;
 use api::origin::Origin;
 use api::routes::{DOCS, PUBLIC};
 use api::{Handler, Request, Response};
@@ -78,7 +79,8 @@ async fn get(path: &str, known_tag: Option<&HeaderValue>) -> Response {
     let mut request = Request::default();
     *request.uri_mut() = path.parse().unwrap();
     request.headers_mut().extend(known_tag.map(|tag| (IF_NONE_MATCH, tag.clone())));
-    Description::new(Origin::default(), clock, Arc::default()).handle(request).await
+    let log = RequestLog::new(clock.clone(), Arc::default());
+    Description::new(Origin::default(), log, clock).handle(request).await
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Every metric that functions publish.
+//! Every metric that functions publish. What AWS counts by itself, without charge, is not among them.
 
 use crate::closed_enum;
 use serde::Serialize;
@@ -6,18 +6,10 @@ use serde::Serialize;
 closed_enum! {
     /// A metric, by its name in CloudWatch.
     pub enum Metric {
-        /// How long the function took for a request, refusals included. Its sample count is the number of requests.
-        Latency = "Latency",
-        /// Answers with a 4xx other than 429.
-        ClientErrors = "ClientErrors",
         /// Answers with 429.
         RateLimited = "RateLimited",
-        /// Answers with a 5xx.
-        ServerErrors = "ServerErrors",
         /// Commands of the account's settings answered with `unavailable` or `internal`.
         CommandErrors = "CommandErrors",
-        /// DynamoDB calls of a request.
-        StoreCalls = "StoreCalls",
         /// Attempts of DynamoDB calls beyond the first.
         StoreRetries = "StoreRetries",
         /// How old the state is that an answer came from. Published with every 200, 304 and 503.
@@ -84,8 +76,6 @@ pub enum Unit {
 /// The functions that publish a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Publishers {
-    /// Every function of the API.
-    Api,
     /// The functions of the API that ask for a key.
     AuthenticatedApi,
     /// Every function that uses a table.
@@ -107,10 +97,8 @@ impl Metric {
 
     const fn properties(self) -> (Unit, Publishers) {
         match self {
-            Self::Latency => (Unit::Milliseconds, Publishers::Api),
-            Self::ClientErrors | Self::ServerErrors => (Unit::Count, Publishers::Api),
             Self::CommandErrors => (Unit::Count, Publishers::Only(&["account"])),
-            Self::RateLimited | Self::StoreCalls => (Unit::Count, Publishers::AuthenticatedApi),
+            Self::RateLimited => (Unit::Count, Publishers::AuthenticatedApi),
             Self::StoreRetries => (Unit::Count, Publishers::TableUsers),
             Self::ReplicaLag => (Unit::Milliseconds, Publishers::Only(&["catalog", "listings"])),
             Self::ReplicaRecords => (Unit::Count, Publishers::Only(&["catalog", "listings"])),

@@ -1,4 +1,4 @@
-//! Metrics, in CloudWatch's embedded metric format. Each request, batch or run writes one log line, and that line is
+//! Metrics, in CloudWatch's embedded metric format. Requests, batches and runs write log lines, and each line is
 //! also the metrics document. CloudWatch takes members named in `PascalCase`, which [`Metric`] lists; all other members
 //! are for people.
 //!
@@ -59,6 +59,14 @@ struct Counts {
     retries: AtomicU64,
 }
 
+/// How much DynamoDB was used.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct StoreUse {
+    pub calls: u64,
+    /// Attempts beyond the first of a call.
+    pub retries: u64,
+}
+
 impl Meter {
     /// Makes a meter with the namespace and the function's name from environment variables.
     pub(crate) fn from_environment(lookup: Lookup<'_>) -> Self {
@@ -110,10 +118,10 @@ impl Meter {
         self.function.as_deref()
     }
 
-    /// Returns the numbers of calls and retries since the last time, and resets them.
-    fn take(&self) -> (u64, u64) {
+    /// Returns what was counted since the last time, and resets the counts.
+    pub fn take(&self) -> StoreUse {
         let Counts { calls, retries } = &*self.counts;
-        (calls.swap(0, Ordering::Relaxed), retries.swap(0, Ordering::Relaxed))
+        StoreUse { calls: calls.swap(0, Ordering::Relaxed), retries: retries.swap(0, Ordering::Relaxed) }
     }
 }
 
@@ -144,7 +152,7 @@ impl Intercept for StoreCalls {
 /// The most values of one metric that CloudWatch takes from one document.
 const MAX_SAMPLES: usize = 100;
 
-/// The log line of one request, batch or run, while it is put together.
+/// The log line of requests, or of a batch or a run, while it is put together.
 pub struct Line<'a> {
     meter: &'a Meter,
     store_calls: u64,
@@ -179,22 +187,22 @@ struct Directive<'a> {
 impl Meter {
     /// Starts a line with what was counted since the last line, or since the request began.
     pub fn line(&self, message: &str) -> Line<'_> {
-        Line::new(self, message)
+        self.line_with(message, self.take())
     }
-}
 
-impl<'a> Line<'a> {
-    fn new(meter: &'a Meter, message: &str) -> Self {
-        let (store_calls, retries) = meter.take();
-        let mut line = Self { meter, store_calls, members: Members::default(), metrics: Vec::new() };
+    /// Starts a line with what was counted before.
+    pub fn line_with(&self, message: &str, store: StoreUse) -> Line<'_> {
+        let mut line = Line { meter: self, store_calls: store.calls, members: Members::default(), metrics: Vec::new() };
         line.member("message", message);
-        line.known(FUNCTION, meter.function());
-        if meter.namespace().is_some() {
-            line.count(Metric::StoreRetries, retries);
+        line.known(FUNCTION, self.function());
+        if self.namespace().is_some() {
+            line.count(Metric::StoreRetries, store.retries);
         }
         line
     }
+}
 
+impl Line<'_> {
     /// Adds a member that is not a metric. Each name may be added only once.
     pub fn member(&mut self, name: &'static str, value: &(impl Serialize + ?Sized)) {
         self.members.push(name, value);
@@ -228,10 +236,11 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// Adds the number of DynamoDB calls, if calls are counted.
+    /// Adds the number of DynamoDB calls, if calls are counted. It is no metric: DynamoDB has its own.
     pub fn store_calls(&mut self) {
         if self.meter.namespace().is_some() {
-            self.count(Metric::StoreCalls, self.store_calls);
+            let calls = self.store_calls;
+            self.member("store_calls", &calls);
         }
     }
 
@@ -332,7 +341,7 @@ mod tests {
         line.member("route", "a \"b\"");
         line.known("key_id", None::<&str>);
         line.known("cause", Some("none"));
-        line.gauge(Metric::Latency, 1.25);
+        line.gauge(Metric::ReplicaLag, 1.25);
         line.store_calls();
         line.count(Metric::Failed, 0);
         line.count(Metric::Refused, 2);
@@ -351,10 +360,10 @@ mod tests {
         assert_eq!(
             text(&Meter::from_environment(&lookup)),
             concat!(
-                r#""message":"batch","FunctionName":"stack-me","StoreRetries":0,"route":"a \"b\"","cause":"none","Latency":1.25,"StoreCalls":0,"#,
+                r#""message":"batch","FunctionName":"stack-me","StoreRetries":0,"route":"a \"b\"","cause":"none","ReplicaLag":1.25,"store_calls":0,"#,
                 r#""Failed":0,"Refused":2,"PostponedTimes":[3,1],"#,
                 r#""_aws":{"Timestamp":1795176000000,"CloudWatchMetrics":[{"Namespace":"Marketplace","#,
-                r#""Dimensions":[["FunctionName"]],"Metrics":[{"Name":"Latency","Unit":"Milliseconds"},"#,
+                r#""Dimensions":[["FunctionName"]],"Metrics":[{"Name":"ReplicaLag","Unit":"Milliseconds"},"#,
                 r#"{"Name":"Refused","Unit":"Count"},{"Name":"PostponedTimes","Unit":"Count"}]}]}"#,
             )
         );
@@ -363,7 +372,7 @@ mod tests {
     #[test]
     fn without_a_namespace_it_counts_no_calls_and_asks_nothing_of_cloudwatch() {
         let rest = concat!(
-            r#""route":"a \"b\"","cause":"none","Latency":1.25,"#,
+            r#""route":"a \"b\"","cause":"none","ReplicaLag":1.25,"#,
             r#""Failed":0,"Refused":2,"PostponedTimes":[3,1]"#,
         );
         let function = r#""FunctionName":"stack-me","#;
