@@ -281,9 +281,16 @@ fn play(seed: u64, events: &[Event]) -> BTreeSet<&'static str> {
     runtime.block_on(Model::play(seed, events))
 }
 
+/// Random histories have several deltas beside a base too seldom for every test run to see them.
+fn few_changes_to_many_listings() -> Vec<Event> {
+    let first = [Event::Change((0..LISTINGS).map(|number| (number, 0)).collect()), Event::Compact { runs: 1 }];
+    let change = |price| [Event::Change((0..5).map(|number| (number, price)).collect()), Event::Compact { runs: 1 }];
+    first.into_iter().chain([1, 0, 1].into_iter().flat_map(change)).collect()
+}
+
 #[test]
 fn a_start_reads_what_the_entities_say_whatever_runs_do_to_the_base() {
-    let done = RefCell::new(BTreeSet::new());
+    let done = RefCell::new(play(0, &few_changes_to_many_listings()));
     let mut runner = TestRunner::new(ProptestConfig::with_cases(histories(HISTORIES)));
     let played = runner.run(&(any::<u64>(), events()), |(seed, events)| {
         done.borrow_mut().extend(play(seed, &events));
