@@ -111,6 +111,12 @@ class Deployment:
             raise Failed(f"marketctl {' '.join(arguments)} ended with {done.returncode}\n{done.stderr}")
         return json.loads(done.stdout)
 
+    def assert_noted(self, *expected: str) -> None:
+        """Fails unless `marketctl check` makes notes that begin like these, and no others."""
+        notes = self.marketctl("check").get("notes", [])
+        if len(notes) != len(expected) or not all(map(str.startswith, notes, expected)):
+            raise Failed(f"marketctl check notes {notes} instead of {expected}")
+
     def base_url(self) -> str:
         outputs = self.stacks.describe_stacks(StackName=SERVICE)["Stacks"][0]["Outputs"]
         return next(output["OutputValue"] for output in outputs if output["OutputKey"] == "BaseUrl")

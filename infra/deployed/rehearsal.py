@@ -22,7 +22,7 @@ import cloud
 import lifecycle
 import releases
 from deployment import Deployment
-from steps import ROOT, Failed, run, step
+from steps import HOME, ROOT, Failed, run, step
 
 # The run fails if fewer tests pass, because then some were not found.
 FEWEST_TESTS = 62
@@ -39,7 +39,9 @@ def main(tools: Path, ministack: Path, serves: bool) -> None:
             lifecycle.fail_first_deployment(deployment)
         with step("deployment"):
             deployment.deploy_data()
+            deployment.assert_noted("The service is not deployed")
             deployment.deploy()
+            deployment.assert_noted("Nobody hears alarms")
             deployment.make_key()
             deployment.assert_data_kept()
         passed = test(deployment)
@@ -49,6 +51,7 @@ def main(tools: Path, ministack: Path, serves: bool) -> None:
             releases.refuse_broken_version(deployment)
         with step("new versions"):
             releases.deploy_good_versions(deployment)
+            deployment.assert_noted()
         cloud.assert_all_ran(deployment.functions())
         with step("the service deleted and deployed again"):
             lifecycle.replace_service(deployment)
@@ -68,9 +71,12 @@ def serve(tools: Path, ministack: Path) -> None:
 @contextmanager
 def programs() -> Iterator[None]:
     """Puts the functions where the template looks for them, until the block ends: those that `cargo test` runs, without
-    symbols. So nothing is compiled twice. `infra/arm64/run` runs what is deployed."""
+    symbols. So nothing is compiled twice. `infra/arm64/run` runs what is deployed. What was built before is put back."""
     with step("programs"):
         run("binaries", ["cargo", "build", "--locked", "--workspace", "--bins"], dict(os.environ), shown=True)
+        kept = HOME / "lambda"
+        if PROGRAMS.exists() and not kept.exists():
+            PROGRAMS.rename(kept)
         shutil.rmtree(PROGRAMS, ignore_errors=True)
         for folder in (ROOT / "functions").iterdir():
             program = PROGRAMS / folder.name / "bootstrap"
@@ -82,6 +88,8 @@ def programs() -> Iterator[None]:
     finally:
         # Otherwise somebody might deploy them.
         shutil.rmtree(PROGRAMS)
+        if kept.exists():
+            kept.rename(PROGRAMS)
 
 
 def test(deployment: Deployment) -> int:

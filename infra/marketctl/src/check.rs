@@ -14,14 +14,16 @@ use crate::session::Session;
 struct Report {
     ok: bool,
     checks: Vec<Check>,
-    /// What somebody should decide, although everything works.
+    /// What somebody should know about the service, although the data is there.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<&'static str>,
 }
 
-/// A note about a stack that nobody decided on alarms for.
+/// The tag by which the template says which topic alarms go to. It is empty if there are none.
+const ALARM_TOPIC_TAG: &str = "alarm-topic";
 const NO_ALARMS: &str = "Nobody hears alarms: the stack has none. Deploy it with AlarmTopicArn (docs/deployment.md, \"Before the \
     first customer\").";
+const NO_SERVICE: &str = "The service is not deployed, only its data: run `sam deploy`.";
 
 /// The result of checking one resource.
 #[derive(Debug, Serialize)]
@@ -43,7 +45,7 @@ pub(crate) async fn run(session: &Session, output: Output) -> Result<(), Command
     let checked =
         Box::pin(pretraffic::inventory::check(&session.clients(), &session.resources, session.bucket())).await;
     let checks: Vec<Check> = checked.into_iter().map(|checked| Check::new(checked, &session.resources)).collect();
-    let notes = if session.is_without_alarms().await == Some(true) { vec![NO_ALARMS] } else { Vec::new() };
+    let notes = note_on_service(session).await.into_iter().collect();
     let report = Report { ok: checks.iter().all(|check| check.ok), checks, notes };
     output.print(&report, Report::text)?;
     let failed: Vec<_> = report.checks.iter().filter(|check| !check.ok).collect();
@@ -53,6 +55,14 @@ pub(crate) async fn run(session: &Session, output: Output) -> Result<(), Command
     let message = format!("{} of {} checks failed", failed.len(), report.checks.len());
     Err(CommandFailure::new(message, "Fix these, then run `marketctl check` again.")
         .with_details(failed.iter().filter_map(|check| check.error.clone())))
+}
+
+/// Returns what somebody should know about the service itself. Nothing if the credentials do not allow to look.
+async fn note_on_service(session: &Session) -> Option<&'static str> {
+    match session.lambda().get_function().function_name(session.resources.hook()).send().await {
+        Ok(found) => found.tags?.get(ALARM_TOPIC_TAG)?.is_empty().then_some(NO_ALARMS),
+        Err(error) => error.as_service_error()?.is_resource_not_found_exception().then_some(NO_SERVICE),
+    }
 }
 
 impl Check {

@@ -30,9 +30,6 @@ pub(crate) struct Session {
     pub(crate) clock: Arc<dyn Clock>,
 }
 
-/// The tag by which the template says which topic alarms go to. It is empty if there are none.
-const ALARM_TOPIC_TAG: &str = "alarm-topic";
-
 /// What to do if a queue or the bucket cannot be used.
 pub(crate) const CHECK_HINT: &str =
     "Run `marketctl check`: it names every table, queue, bucket and secret that cannot be used.";
@@ -101,13 +98,6 @@ impl Session {
 
     pub(crate) fn events(&self) -> aws_sdk_eventbridge::Client {
         aws_sdk_eventbridge::Client::new(&self.config)
-    }
-
-    /// Returns whether the service was deployed without a topic for its alarms. `None` if it was not deployed here, or if
-    /// the credentials do not allow to look.
-    pub(crate) async fn is_without_alarms(&self) -> Option<bool> {
-        let found = self.lambda().get_function().function_name(self.resources.hook()).send().await.ok()?;
-        Some(found.tags?.get(ALARM_TOPIC_TAG)?.is_empty())
     }
 
     pub(crate) fn s3(&self) -> replica::objects::Client {
