@@ -131,6 +131,8 @@ where
 mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
+    use aws_sdk_dynamodb::config::retry::RetryConfig;
+    use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
     use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
     use rcgen::{CertifiedKey, generate_simple_self_signed};
     use rustls::ServerConfig;
@@ -140,7 +142,6 @@ mod tests {
     use tokio_rustls::TlsAcceptor;
 
     use super::*;
-    use crate::aws::Patience;
     use crate::clock::ManualClock;
     use crate::store::explain;
     use crate::timestamp::Timestamp;
@@ -161,24 +162,31 @@ mod tests {
         tokio::spawn(async move {
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
-                let Ok(mut stream) = acceptor.accept(stream).await else { continue };
-                // The request fits in one TLS record.
-                let _ = stream.read(&mut [0; 16_384]).await.unwrap();
-                let answer = "HTTP/1.1 200 OK\r\ncontent-length: 17\r\nconnection: close\r\n\r\n{\"TableNames\":[]}";
-                stream.write_all(answer.as_bytes()).await.unwrap();
-                stream.shutdown().await.unwrap();
+                let acceptor = acceptor.clone();
+                // A client may drop a connection half made, and must not keep the next one waiting.
+                tokio::spawn(async move {
+                    let Ok(mut stream) = acceptor.accept(stream).await else { return };
+                    // The request fits in one TLS record.
+                    let _ = stream.read(&mut [0; 16_384]).await.unwrap();
+                    let answer =
+                        "HTTP/1.1 200 OK\r\ncontent-length: 17\r\nconnection: close\r\n\r\n{\"TableNames\":[]}";
+                    stream.write_all(answer.as_bytes()).await.unwrap();
+                    stream.shutdown().await.unwrap();
+                });
             }
         });
         (format!("https://localhost:{port}"), roots)
     }
 
+    /// Lists the tables. On a machine that is busy, a handshake may take longer than a request may in service.
     async fn tables(endpoint: &str, http: SharedHttpClient) -> Result<Vec<String>, String> {
         let config = aws_sdk_dynamodb::Config::builder()
             .behavior_version(BehaviorVersion::latest())
             .region(Region::new("us-east-1"))
             .credentials_provider(Credentials::new("id", "secret", None, None, "test"))
             .endpoint_url(endpoint)
-            .timeout_config(Patience::Request.timeouts())
+            .timeout_config(TimeoutConfig::builder().operation_timeout(Duration::from_secs(60)).build())
+            .retry_config(RetryConfig::disabled())
             .http_client(http);
         let listed = aws_sdk_dynamodb::Client::from_conf(config.build()).list_tables().send().await;
         listed.map(|listed| listed.table_names.unwrap_or_default()).map_err(|error| explain(&error))
