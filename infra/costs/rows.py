@@ -197,7 +197,7 @@ def deliveries(figures: Figures) -> list[Row]:
     for name, prefix, batch, attempts, receiver in [
         ("ten in a batch", "delivery_batched", 10, 1, prompt),
         ("one at a time", "delivery_single", 1, 1, prompt),
-        ("silent receiver, seven attempts", "delivery_failed", 1, tries, silent),
+        (f"silent receiver, {tries:g} attempts", "delivery_failed", 1, tries, silent),
     ]:
         writes, reads = figures.input(f"{prefix}_write_units"), figures.input(f"{prefix}_read_units")
         calls = figures.input(f"{prefix}_queue_calls")

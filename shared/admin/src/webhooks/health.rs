@@ -49,7 +49,7 @@ pub struct EndpointHealth {
     pub slow: bool,
     /// When the first attempt of the delivery failed that decides `switch_off_at`.
     pub failing_since: Option<Timestamp>,
-    /// How many attempts of that delivery have failed, of the seven of its round.
+    /// How many attempts of the round of that delivery have failed.
     pub failed_attempts: Option<u32>,
     /// When the endpoint is switched off if all further attempts fail. It is the earliest time at which a round ends, of
     /// the 300 oldest pending deliveries.
