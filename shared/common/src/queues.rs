@@ -103,8 +103,8 @@ pub struct MessageCopy {
 pub type UnsentCopy = (usize, String);
 
 impl MessageCopy {
-    /// Makes a copy from the message's number in its batch, its body, and a builder with everything else. If SQS would
-    /// take body and attributes together as too large, the copy has no attributes.
+    /// Makes a copy from the message's number in its batch, its body, and a builder with everything else. If body
+    /// and attributes together are larger than [`MAX_BATCH_BYTES`], the copy has no attributes.
     pub fn new(
         number: usize,
         body: Option<String>,
@@ -168,7 +168,8 @@ pub fn attribute(data_type: &str, text: &str) -> Result<MessageAttributeValue, B
     MessageAttributeValue::builder().data_type(data_type).string_value(value).build()
 }
 
-/// The most bytes that SQS accepts in one message, attributes included. The messages of one call share the same limit.
+/// The most bytes that are sent in one message, attributes included, and in one call. SQS accepts 1 MiB since August 2025,
+/// the local stack no more than this. No queue of ours sets a limit of its own.
 pub const MAX_BATCH_BYTES: usize = 256 * 1_024;
 /// The most messages that SQS accepts in one call.
 const MAX_BATCH_ENTRIES: usize = 10;

@@ -20,7 +20,7 @@ use common::records::{
 use common::timestamp::{DAY_MILLIS, Timestamp};
 use market::Quote;
 
-/// A message of more bytes is invalid. SQS accepts messages of up to 256 KB, and a DynamoDB row holds up to 400 KB.
+/// A message of more bytes is invalid. SQS accepts messages of up to 1 MiB, and a DynamoDB row holds up to 400 KB.
 pub const MAX_MESSAGE_BYTES: usize = 200 * 1_024;
 const MAX_VARIANTS: usize = 500;
 const MAX_ASKS: usize = 1_000;
