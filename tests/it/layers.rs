@@ -1,8 +1,6 @@
 //! Keeps the layers apart. The compiler does most of it: a crate can use only what its manifest names. These tests keep
 //! heavy packages out of functions that do not need them, because Lambda loads the whole binary before a function can start.
 
-mod files;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
