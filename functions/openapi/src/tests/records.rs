@@ -125,22 +125,3 @@ fn every_record_of_a_response_is_compared_with_its_type() {
         assert!(!is_record || is_of_event || known.contains_key(name.as_str()), "{name}");
     }
 }
-
-#[test]
-fn the_schemas_refuse_what_is_no_answer() {
-    let document = description();
-    let full = records(true);
-    for (name, field, bad) in [
-        ("PublicOrderLine", "price_usd", json!(12.5)),
-        ("PublicOrderLine", "price_usd", json!("12.5")),
-        ("PublicOrderLine", "listing_id", json!("x")),
-        ("PublicOrder", "source", json!("gift")),
-        ("PublicMe", "tier", json!("gold")),
-        ("VariantPrices", "lowest_usd", json!(11.9)),
-        ("PublicListing", "id8", json!("A1B2C3D4")),
-    ] {
-        let mut record = full[name].clone();
-        record[field] = bad;
-        assert!(!misfits(&document, &named(name), &record).is_empty(), "{name}: {record}");
-    }
-}
