@@ -51,26 +51,6 @@ async fn figures_cover_fresh_asks_of_enabled_marketplaces() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_later_quote_replaces_an_earlier_one_and_an_empty_one_is_kept() {
-    let (target, [one, ..]) = market().await;
-    let key = target.full_key().await;
-    let quote = |asks: &[&str], ago| quote(target.uuid(7), &one, asks, &target.ago(ago));
-    let ten = quote(&["5.00"], 2 * HOUR_SECONDS);
-    assert_eq!(target.feed_outcomes(std::slice::from_ref(&ten)).await, [ApplyOutcome::Changed]);
-    let reply = target.get_until(&key, &path(&target, 7), |reply| reply.status == 200).await;
-    assert_eq!((reply.status, &reply.json()["lowest_usd"]), (200, &json!("5.00")));
-    for (message, expected) in [
-        (ten.clone(), ApplyOutcome::Unchanged),
-        (quote(&["2.00"], 3 * HOUR_SECONDS), ApplyOutcome::Unchanged),
-        (quote(&[], HOUR_SECONDS), ApplyOutcome::Changed),
-        (ten, ApplyOutcome::Unchanged),
-    ] {
-        assert_eq!(target.feed_outcomes(&[message]).await, [expected]);
-    }
-    assert_eq!(target.client.get(&key, &path(&target, 7)).await.status, 404);
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_disabled_marketplace_is_out_within_a_minute_and_an_enabled_one_in() {
     let (target, [one, _, off]) = market().await;
     let sources = |body: Value| body["source_keys"].clone();
