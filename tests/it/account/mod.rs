@@ -7,11 +7,7 @@ mod resends;
 mod schema;
 
 use account::{Account, CommandName};
-use aws_sdk_lambda::Client;
-use aws_sdk_lambda::primitives::Blob;
-use common::aws::{Environment, Patience};
 use common::runtime::Worker;
-use local::environment::Variables;
 use serde_json::{Value, json};
 use tests::webhooks_cli::{OWNER, URL, text};
 use tests::{Proxy, SettingsIds, Stack};

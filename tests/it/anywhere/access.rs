@@ -1,7 +1,5 @@
 //! Keys, scopes and the token bucket (specification 5.3, 5.4, 7.2 and 8.1 to 8.4).
 
-use std::time::Duration;
-
 use admin::keys::NewKey;
 use api::auth::KeyText;
 use common::scope::{Budget, Scope, Tier};

@@ -1,6 +1,5 @@
 //! `GET /v1/public/prices/{variant_id}` and `GET /v1/public/marketplaces`.
 
-use feed::ApplyOutcome;
 use serde_json::{Value, json};
 use tests::{Target, marketplace, quote};
 

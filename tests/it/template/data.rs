@@ -127,5 +127,8 @@ fn objects_of_the_bucket_expire_when_no_reader_needs_them_any_more() {
     let buckets = deployed("AWS::S3::Bucket", "BucketName");
     let rules = &buckets[&names().base_bucket(ACCOUNT_ID, REGION)]["LifecycleConfiguration"]["Rules"];
     let [rule] = &rules.as_array().unwrap()[..] else { panic!("{rules}") };
-    assert_eq!((&rule["Status"], &rule["ExpirationInDays"]), (&json!("Enabled"), &json!(OBJECT_KEEP.as_secs() / 86_400)));
+    assert_eq!(
+        (&rule["Status"], &rule["ExpirationInDays"]),
+        (&json!("Enabled"), &json!(OBJECT_KEEP.as_secs() / 86_400))
+    );
 }

@@ -1,15 +1,12 @@
 //! The edge in front of the API: what it keeps, what it sends, and that nobody gets around it.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Mutex;
+use std::collections::BTreeSet;
 
 use api::CacheControl;
 use api::origin::{ORIGIN_HEADER, ORIGIN_VARIABLE};
 use api::routes::{PUBLIC, ROUTES};
-use common::ids::UserId;
-use common::scope::Scope;
 use serde_json::{Value, json};
-use tests::{Client, HttpReply, PATHS, Stack, Template, balance, edge_resource, market, order, uuid};
+use tests::{Template, edge_resource};
 
 /// AWS's cache policy `CachingDisabled`.
 const CACHING_DISABLED: &str = "4135ea2d-6df8-44a3-9df3-4b5a84be39ad";

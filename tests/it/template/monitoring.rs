@@ -60,7 +60,8 @@ fn alarms_and_dashboard_watch_only_what_exists() {
 #[test]
 fn every_function_without_a_route_has_an_alarm_and_a_graph() {
     for side in sides() {
-        let watched: BTreeSet<_> = side.iter().flat_map(|monitor| &monitor.watched).map(|one| &one.resource.1).collect();
+        let watched: BTreeSet<_> =
+            side.iter().flat_map(|monitor| &monitor.watched).map(|one| &one.resource.1).collect();
         // A hook that fails fails its deployment, which nobody misses.
         let unrouted = |function: &Function| !function.is_hook() && !function.is_triggered_by("HttpApi");
         for function in Template::read().functions_that(unrouted) {

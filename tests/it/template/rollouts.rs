@@ -6,7 +6,7 @@ use std::path::Path;
 
 use common::resources::ALIAS;
 use pretraffic::{STACK_VARIABLE, VERSIONS_VARIABLE};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tests::{Function, Template, arn};
 
 use super::names;

@@ -167,7 +167,6 @@ impl RecoveryReport {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
     use webhooks::store::Span;
 
     const ID: &str = "6f9619ff-8b86-d011-b42d-00c04fc964ff";

@@ -238,7 +238,6 @@ fn next_attempt_at(delivery: &Delivery) -> Option<Timestamp> {
 
 #[cfg(test)]
 mod tests {
-    use common::rotation::Secrets;
     use serde_json::{Value, json};
     use webhooks::delivery::{Lease, Token};
 
