@@ -83,3 +83,17 @@ fn what_is_sent_is_what_is_described() {
         assert_eq!(misfits(&document, &content["schema"], &content["example"]), [""; 0]);
     }
 }
+
+#[test]
+fn every_delivery_carries_both_sets_of_headers() {
+    let document = description();
+    for event in EventKind::ALL {
+        let parameters = document["webhooks"][event.as_str()]["post"]["parameters"].as_array().unwrap().iter();
+        let headers: Vec<_> = parameters.map(|parameter| resolved(&document, parameter)).collect();
+        assert!(headers.iter().all(|header| header["in"] == "header" && header["required"] == true), "{event}");
+        let names: BTreeSet<_> = headers.iter().filter_map(|header| header["name"].as_str()).collect();
+        let service = ["Delivery-Id", "Event", "Signature", "Timestamp"].map(|name| format!("X-Service-{name}"));
+        let standard = ["id", "signature", "timestamp"].map(|name| format!("webhook-{name}"));
+        assert_eq!(names, service.iter().chain(&standard).map(String::as_str).collect(), "{event}");
+    }
+}

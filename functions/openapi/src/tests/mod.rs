@@ -9,12 +9,26 @@ mod records;
 
 use api::error::{ApiError, FieldCode, FieldError};
 use common::scope::{Budget, Scope};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 /// Returns the description that is served.
 fn description() -> Value {
     serde_json::from_str(crate::OPENAPI).unwrap()
+}
+
+/// Visits every JSON object below a value, with the path to it.
+fn objects<'a>(value: &'a Value, at: &str, visit: &mut dyn FnMut(&str, &'a Map<String, Value>)) {
+    match value {
+        Value::Object(object) => {
+            visit(at, object);
+            object.iter().for_each(|(name, value)| objects(value, &format!("{at}/{name}"), visit));
+        }
+        Value::Array(values) => {
+            values.iter().enumerate().for_each(|(n, value)| objects(value, &format!("{at}/{n}"), visit));
+        }
+        _ => {}
+    }
 }
 
 /// Returns what a reference points to, or the value itself if it is not a reference.
