@@ -13,7 +13,7 @@ type Uses = BTreeMap<String, BTreeSet<String>>;
 
 /// Returns, for each package in a folder of the workspace, the packages of the workspace that it names as normal
 /// dependencies.
-pub(super) fn manifests(folder: &str) -> Uses {
+fn manifests(folder: &str) -> Uses {
     let metadata = metadata();
     let packages = metadata["packages"].as_array().unwrap();
     let text = |value: &Value| value.as_str().unwrap().to_owned();

@@ -280,11 +280,11 @@ impl<E: Endpoint> Handler for Api<E> {
     fn handle(&self, request: Request) -> Pin<Box<dyn Future<Output = Response> + Send + '_>> {
         Box::pin(async move {
             let started = self.clock.monotonic();
-            let Decided { outcome, rate, key_id, replica } = self.decide(&request).await;
+            let Decided { outcome, rate, key_id, replica_age } = self.decide(&request).await;
             let cause = cause(&outcome);
             let response = respond(&request, outcome, rate, Some(Self::BUDGET));
             let duration = self.clock.monotonic().saturating_sub(started);
-            self.log.add(&request, &response, Facts { key_id, cause, duration, replica });
+            self.log.add(&request, &response, Facts { key_id, cause, duration, replica_age });
             response
         })
     }
