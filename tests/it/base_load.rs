@@ -206,10 +206,6 @@ impl View for Counted {
     }
 
     fn apply(&mut self, _: Vec<Change<PublicListing>>) {}
-
-    fn records(&self) -> usize {
-        self.0
-    }
 }
 
 impl Drop for Counted {
@@ -223,7 +219,7 @@ async fn a_replica_that_is_loaded_again_never_has_two_views() {
     let stack = Stack::new().await;
     let endpoint = &stack.aws.endpoint_url;
     let replica = Replica::<Counted>::new(log(endpoint), base_bucket(endpoint), stack.clock.clone());
-    assert_eq!(replica.read(Counted::records).await.unwrap(), 0);
+    assert_eq!(replica.read(|view| view.0).await.unwrap(), 0);
     for numbers in [0..1, 1..2, 2..3] {
         add_listings(&stack, numbers).await;
     }
@@ -231,7 +227,7 @@ async fn a_replica_that_is_loaded_again_never_has_two_views() {
     let delete = dynamodb(&stack).delete_item().table_name("marketplace-market").key("pk", text("log#listings#0"));
     delete.key("sk", text("00000000000000000002")).send().await.unwrap();
     stack.clock.advance(Duration::from_secs(3));
-    assert_eq!(replica.read(Counted::records).await.unwrap(), 3, "the gap made it load again");
+    assert_eq!(replica.read(|view| view.0).await.unwrap(), 3, "the gap made it load again");
     assert_eq!(VIEWS[1].load(Ordering::SeqCst), 1);
 }
 
@@ -261,10 +257,6 @@ impl View for Waiting {
             wait_for_runtime();
         }
     }
-
-    fn records(&self) -> usize {
-        0
-    }
 }
 
 /// The runtime of a function has one thread.
@@ -278,8 +270,8 @@ async fn the_runtime_goes_on_while_a_view_is_built_and_while_many_changes_are_ap
             WORKING[0].notified().await;
             WORKING[1].notify_one();
         };
-        let (read, ()) = tokio::join!(replica.read(Waiting::records), elsewhere);
-        assert_eq!(read.unwrap(), 0);
+        let (read, ()) = tokio::join!(replica.read(|_| ()), elsewhere);
+        read.unwrap();
     };
     read().await;
     add_listings(&stack, 0..700).await;

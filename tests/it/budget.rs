@@ -99,47 +99,6 @@ async fn a_transaction_conflict_is_retried() {
 
 const ME: &str = "/v1/public/me";
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_without_a_limit_of_its_own_follows_its_tier() {
-    let stack = Stack::new().await;
-    let running = stack.instance().await;
-    let key = stack.full_key().await;
-    assert!(!stored_key_row(&stack, &key).await.contains_key("limit_override"));
-    for left in (0..LIMIT).rev() {
-        let reply = running.client.get(&key, PATH).await;
-        assert_eq!((reply.status, reply.rate()), (200, (LIMIT, left, 60)));
-    }
-    let refused = running.client.get(&key, PATH).await;
-    assert_eq!((refused.status, refused.rate()), (429, (LIMIT, 0, 60)));
-    assert_eq!(running.client.get(&key, ME).await.json()["rate_limit_per_minute"], LIMIT);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_change_returns_the_limit_that_applies_from_now_on() {
-    let stack = Stack::new().await;
-    let admin = stack.admin.keys();
-    let (_, record) = stack.key_of(tests::uuid(1).into(), &[Scope::CatalogRead]).await;
-    assert_eq!(record.limit, LIMIT);
-
-    let tier = |tier| KeyUpdate { tier: Some(tier), ..KeyUpdate::default() };
-    let limit = |limit| KeyUpdate { limit: Some(limit), ..KeyUpdate::default() };
-    for (update, expected) in [
-        (KeyUpdate { name: Some("bot".to_owned()), ..KeyUpdate::default() }, LIMIT),
-        (tier(Tier::Pro), Tier::Pro.limit()),
-        (limit(LimitChange::Own(7)), 7),
-        (tier(Tier::Business), 7),
-        (limit(LimitChange::Own(0)), 0),
-        (limit(LimitChange::FollowTier), Tier::Business.limit()),
-        (limit(LimitChange::Own(MAX_LIMIT)), MAX_LIMIT),
-    ] {
-        let change = format!("{update:?}");
-        let changed = admin.update(record.key_id, update).await.unwrap();
-        assert_eq!(changed.limit, expected, "{change}");
-    }
-    let rotated = admin.rotate(record.key_id, Duration::ZERO).await.unwrap();
-    assert_eq!(rotated.record.limit, MAX_LIMIT);
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_key_is_not_created_with_a_limit_that_no_change_would_give_it() {
     let stack = Stack::new().await;
     let admin = stack.admin.keys();

@@ -211,7 +211,7 @@ async fn each_example_is_applied_or_refused_as_the_guide_says() {
     }
 }
 
-/// A field that no fixture has would be null in every golden file, and hardly tested at all.
+/// A field that no fixture has would be null in the golden file, and hardly tested at all.
 #[test]
 fn the_fixtures_have_every_field_of_their_type() {
     for mut message in market(tests::uuid(1).into()) {

@@ -72,19 +72,6 @@ async fn feed_send_says_when_there_is_no_queue_and_sends_long_files() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn check_looks_at_indexes() {
-    let stack = Stack::new().await;
-    tests::table_without_indexes(&stack, "bare-webhooks").await;
-    for (name, error) in [("bare", Some("table bare-webhooks lacks its index deliveries")), ("marketplace", None)] {
-        let report = marketctl(&variables(&stack), &["--stack", name, "--json", "check"], "").await.json();
-        let checks = report["checks"].as_array().unwrap();
-        let check = checks.iter().find(|check| check["name"] == format!("{name}-webhooks")).unwrap();
-        let found = check["error"].as_str();
-        assert!(found == error || found.unwrap().starts_with(error.unwrap()), "{found:?}");
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn check_counts_what_waits_warns_of_dead_letters_and_knows_what_no_deployment_brings_back() {
     let stack = Stack::new().await;
     stack.queue(Queue::FeedDead).send(&["{}".to_owned(), "{}".to_owned()]).await;
@@ -291,22 +278,6 @@ async fn the_aws_side_alone_serves_a_second_process() {
     let client = Client::new(second["base_url"].as_str().unwrap());
     let reply = client.send("GET", "/v1/public/me", &[]).await;
     assert_eq!((reply.status, reply.json()["error"]["code"].clone()), (401, json!("api_keys.missing")));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn contradicting_arguments_are_wrong_usage() {
-    let pairs: [&[&str]; 4] = [
-        &["--demo", "--empty"],
-        &["--data", "x", "--memory"],
-        &["--aws-only", "--aws-endpoint", "http://x"],
-        &["--aws-limits", "--aws-endpoint", "http://x"],
-    ];
-    for arguments in pairs {
-        let mut program = Command::new(binary("local"));
-        program.args(["--listen", "127.0.0.1:0"]).args(OWN_AWS).args(arguments).kill_on_drop(true);
-        let output = tokio::time::timeout(std::time::Duration::from_secs(20), program.output()).await.unwrap().unwrap();
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

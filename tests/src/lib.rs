@@ -46,8 +46,8 @@ pub use state::{
     compaction, histories, play_histories, tables,
 };
 pub use tables::{
-    dynamodb, key_item_size, remove_key_attribute, set_key_attribute, set_key_text, set_limit, set_row_number,
-    set_text, stored_key_row, stored_row, table_without_indexes,
+    dynamodb, key_item_size, put, remove_key_attribute, scan, set_key_attribute, set_key_text, set_limit,
+    set_row_number, set_text, stored_key_row, stored_row, table_without_indexes,
 };
 pub use target::{Target, stack_name};
 pub use template::{Function, Template, edge_resource, monitoring};

@@ -15,8 +15,9 @@ use common::clock::Clock;
 use common::ids::UserId;
 use common::paging::Sort;
 use common::records::{PublicItem, PublicListing};
-use common::resources::Resources;
+use common::resources::{Resources, Table};
 use common::scope::Scope;
+use common::store::Row;
 use common::timestamp::Timestamp;
 use feed::Stores;
 use local::environment::{ACCOUNT_ID, REGION, Variables};
@@ -31,9 +32,8 @@ use uuid::Uuid;
 
 use crate::client::Client;
 use crate::stack::Stack;
-use crate::tables::{dynamodb, set_limit};
+use crate::tables::{scan, set_limit};
 
-const TABLES: [&str; 2] = ["marketplace-market", "marketplace-accounts"];
 /// The items that depend on the order in which changes came, by the start of their partition key.
 const HISTORY_PREFIXES: [&str; 4] = ["head#", "log#", "base#", "rebuild#"];
 const HISTORY_ATTRIBUTES: [&str; 3] = ["ttl", "ordinal", "recent"];
@@ -44,11 +44,11 @@ type StoredRow = BTreeMap<String, Value>;
 /// out what depends on the order in which changes came.
 pub async fn tables(stack: &Stack) -> BTreeMap<String, StoredRow> {
     let mut found = BTreeMap::new();
-    for table in TABLES {
-        for mut item in scan(stack, table).await {
+    for table in [Table::Market, Table::Accounts] {
+        for mut item in rows(stack, table).await {
             if !HISTORY_PREFIXES.iter().any(|history| text(&item, "pk").starts_with(history)) {
                 item.retain(|name, _| !HISTORY_ATTRIBUTES.contains(&name.as_str()));
-                found.insert(format!("{table} {} {}", text(&item, "pk"), text(&item, "sk")), item);
+                found.insert(format!("{table:?} {} {}", text(&item, "pk"), text(&item, "sk")), item);
             }
         }
     }
@@ -68,7 +68,7 @@ pub fn assert_same<V: PartialEq + Debug>(found: &BTreeMap<String, V>, expected: 
 pub async fn assert_orders_are_dense(stack: &Stack) {
     let (mut orders, mut summaries) = (BTreeMap::<String, Vec<(u64, String)>>::new(), BTreeMap::new());
     let (mut hours, mut counted_hours) = (BTreeMap::new(), BTreeMap::<_, BTreeMap<String, u64>>::new());
-    for item in scan(stack, TABLES[1]).await {
+    for item in rows(stack, Table::Accounts).await {
         if let Some(user) = text(&item, "pk").strip_prefix("hours#") {
             let counts = item.iter().filter(|(name, _)| !["pk", "sk"].contains(&name.as_str()));
             let counts = counts.map(|(name, count)| (name.clone(), count.as_str().unwrap().parse().unwrap()));
@@ -123,7 +123,7 @@ async fn assert_the_stream_tells_all<R: Record + PartialEq + Debug>(stack: &Stac
         }
     }
     assert_eq!(log.head().await.unwrap(), seq);
-    let entities = scan(stack, TABLES[0]).await.into_iter().filter_map(|item| {
+    let entities = rows(stack, Table::Market).await.into_iter().filter_map(|item| {
         let is_live = text(&item, "pk").starts_with(&format!("entity#{}#", R::STREAM)) && item.contains_key("data");
         is_live.then(|| (text(&item, "sk").to_owned(), R::from_data(text(&item, "data")).unwrap()))
     });
@@ -178,13 +178,9 @@ async fn busy_key(stack: &Stack, user: UserId) -> String {
     key
 }
 
-async fn scan(stack: &Stack, table: &str) -> Vec<StoredRow> {
-    let mut pages = dynamodb(stack).scan().table_name(table).consistent_read(true).into_paginator().items().send();
-    let mut items = Vec::new();
-    while let Some(item) = pages.next().await {
-        items.push(item.unwrap().iter().map(|(name, value)| (name.clone(), plain(value))).collect());
-    }
-    items
+async fn rows(stack: &Stack, table: Table) -> Vec<StoredRow> {
+    let plain_row = |row: Row| row.iter().map(|(name, value)| (name.clone(), plain(value))).collect();
+    scan(stack, table).await.into_iter().map(plain_row).collect()
 }
 
 fn text<'i>(item: &'i StoredRow, name: &str) -> &'i str {

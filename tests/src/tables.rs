@@ -1,7 +1,5 @@
 //! Direct access to the tables, behind the service's back.
 
-use std::collections::HashMap;
-
 use api::auth::KeyText;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
@@ -10,6 +8,7 @@ use aws_sdk_dynamodb::types::{
 };
 use common::aws::{Environment, Patience};
 use common::resources::{Resources, Table};
+use common::store::Row;
 use local::environment::Variables;
 
 use crate::stack::Stack;
@@ -18,6 +17,19 @@ use crate::stack::Stack;
 pub fn dynamodb(stack: &Stack) -> Client {
     let variables = Variables::new(&stack.aws.endpoint_url);
     Environment::read(&|name| variables.get(name)).unwrap().dynamodb(Patience::Bulk)
+}
+
+/// Returns every row of a table.
+pub async fn scan(stack: &Stack, table: Table) -> Vec<Row> {
+    let name = Resources::new(Resources::DEFAULT_STACK).table(table);
+    let pages = dynamodb(stack).scan().table_name(name).consistent_read(true).into_paginator().items().send();
+    pages.try_collect().await.unwrap()
+}
+
+/// Puts a row into a table.
+pub async fn put(stack: &Stack, table: Table, row: Row) {
+    let name = Resources::new(Resources::DEFAULT_STACK).table(table);
+    dynamodb(stack).put_item().table_name(name).set_item(Some(row)).send().await.unwrap();
 }
 
 /// Gives a key a limit of its own.
@@ -49,12 +61,12 @@ pub async fn remove_key_attribute(stack: &Stack, key: &str, attribute: &str) {
 }
 
 /// Returns a key's row.
-pub async fn stored_key_row(stack: &Stack, key: &str) -> HashMap<String, AttributeValue> {
+pub async fn stored_key_row(stack: &Stack, key: &str) -> Row {
     stored_row(stack, Table::Keys, [&key_partition(key), "key"]).await
 }
 
 /// Returns a row.
-pub async fn stored_row(stack: &Stack, table: Table, [pk, sk]: [&str; 2]) -> HashMap<String, AttributeValue> {
+pub async fn stored_row(stack: &Stack, table: Table, [pk, sk]: [&str; 2]) -> Row {
     let table = Resources::new(Resources::DEFAULT_STACK).table(table);
     let get = dynamodb(stack).get_item().table_name(table).key("pk", s(pk)).key("sk", s(sk));
     get.consistent_read(true).send().await.unwrap().item.unwrap()

@@ -1,11 +1,12 @@
 //! `GET /v1/public/catalog`: searches the items and returns a page of them, ordered by name.
 
+use std::time::Duration;
+
 use api::error::ApiError;
 use api::routes::Route;
 use api::{Anyone, Api, Endpoint, Input, Params, params, routes};
 use api::{PAGE, PAGE_SIZE, State, Stated};
 use common::aws::{Missing, Patience};
-use common::metrics::ReplicaGauge;
 use common::paging::{Paged, Paging};
 use common::preflight;
 use common::records::PublicItem;
@@ -51,8 +52,8 @@ impl Endpoint for SearchCatalog {
         output.state
     }
 
-    fn replica(&self) -> Option<ReplicaGauge> {
-        self.replica.gauge()
+    fn replica_age(&self) -> Option<Duration> {
+        self.replica.age()
     }
 
     async fn warm_up(&self) -> Result<(), String> {

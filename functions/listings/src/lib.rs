@@ -1,11 +1,12 @@
 //! `GET /v1/public/listings`: returns a page of the active listings, filtered and sorted.
 
+use std::time::Duration;
+
 use api::error::ApiError;
 use api::routes::Route;
 use api::{Anyone, Api, Endpoint, Input, Params, params, routes};
 use api::{PAGE, PAGE_SIZE, State, Stated};
 use common::aws::{Missing, Patience};
-use common::metrics::ReplicaGauge;
 use common::paging::{Paged, Paging};
 use common::preflight;
 use common::records::PublicListing;
@@ -60,8 +61,8 @@ impl Endpoint for SearchListings {
         output.state
     }
 
-    fn replica(&self) -> Option<ReplicaGauge> {
-        self.replica.gauge()
+    fn replica_age(&self) -> Option<Duration> {
+        self.replica.age()
     }
 
     async fn warm_up(&self) -> Result<(), String> {

@@ -3,261 +3,163 @@
 A difference is incompatible if the service may refuse a request that it accepted before, if it may send what no client
 had to expect, or if generated code would get other names for its methods. An incompatible difference needs a new first
 number of the version. Any difference needs a higher version, so that a client can tell the two apart.
+
+Both documents are first brought into one plain form, without references and texts. Then they are compared word by word.
 """
 
 import subprocess
 import sys
-from enum import Enum
 
 import yaml
 
 DESCRIPTION = "functions/openapi/openapi.yaml"
 
-# Of each pair, the first bounds from below and the second from above.
-BOUNDS = [
-    ("minimum", "maximum"),
-    ("exclusiveMinimum", "exclusiveMaximum"),
-    ("minLength", "maxLength"),
-    ("minItems", "maxItems"),
-    ("minProperties", "maxProperties"),
-]
+FROM_BELOW = {"minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"}
+FROM_ABOVE = {"maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"}
 # These are not taken apart: a value that is another one counts as narrower.
-WHOLE = ["format", "pattern", "propertyNames", "multipleOf", "uniqueItems"]
+WHOLE = {"format", "pattern", "propertyNames", "multipleOf", "uniqueItems"}
 # What else a schema may say. About any other word the comparison could not tell whether a client breaks.
-OTHERS = [
-    "type", "enum", "const", "properties", "required", "additionalProperties", "items", "default",
-    "nullable", "choices", "title", "description", "deprecated", "example", "examples",
-]
+OTHERS = {"type", "enum", "properties", "required", "additionalProperties", "items", "default", "choices"}
+TEXTS = {"title", "description", "deprecated", "example", "examples"}
 METHODS = ["get", "put", "post", "delete", "options", "head", "patch", "trace"]
+TYPES = ["array", "boolean", "integer", "null", "number", "object", "string"]
 
 
-class Side(Enum):
-    """Who makes a value. Clients may make no less than before, the service no more."""
+class Plain:
+    """Brings a document into the form that is compared."""
 
-    CLIENT = "client"
-    SERVICE = "service"
+    def __init__(self, document):
+        self.document = document
 
+    def whole(self):
+        schemes = self.document.get("components", {}).get("securitySchemes", {})
+        return {
+            "servers": {server["url"]: {} for server in self.document.get("servers", [])},
+            "schemes": {name: {word: one.get(word) for word in ("type", "scheme")} for name, one in schemes.items()},
+        } | {kind: {name: self.path(path) for name, path in self.document.get(kind, {}).items()}
+             for kind in ("paths", "webhooks")}
 
-class Comparison:
-    """Walks through both documents at the same time, and collects the incompatible differences."""
+    def path(self, path):
+        return {method: self.operation(path, path[method]) for method in METHODS if method in path}
 
-    def __init__(self, released, current):
-        self.released, self.current, self.found = released, current, []
+    def operation(self, path, operation):
+        security = operation.get("security", self.document.get("security", []))
+        found = {
+            "operationId": operation.get("operationId"),
+            "security": {str(way): way for way in security or [{}]},
+            "parameters": self.parameters(path) | self.parameters(operation),
+            "responses": {status: self.message(response) for status, response in operation["responses"].items()},
+        }
+        return found | ({"body": self.message(operation["requestBody"])} if "requestBody" in operation else {})
 
-    def run(self):
-        for kind, parameters, body in [("paths", Side.CLIENT, Side.CLIENT), ("webhooks", Side.SERVICE, Side.SERVICE)]:
-            for name, old, new in self.pairs(self.released.get(kind), self.current.get(kind), kind, "was removed"):
-                old, new = operations(self.released, old), operations(self.current, new)
-                for method, before, after in self.pairs(old, new, f"{kind} {name}", "was removed"):
-                    self.operation(before, after, parameters, body, f"{method.upper()} {name}")
-        urls = [{server["url"] for server in one.get("servers", [])} for one in (self.released, self.current)]
-        if urls[0] - urls[1]:
-            self.say("servers", "lack one that there was")
-        for name, old, new in self.components("securitySchemes"):
-            if (old["type"], old.get("scheme")) != (new["type"], new.get("scheme")):
-                self.say(f"security scheme {name}", "is another one")
-        return self.found
+    def parameters(self, holder):
+        all_of_them = [self.resolved(parameter) for parameter in holder.get("parameters", [])]
+        return {f"{parameter['in']} {parameter['name']}": self.value(parameter) for parameter in all_of_them}
 
-    def components(self, kind):
-        old, new = (document.get("components", {}).get(kind) for document in (self.released, self.current))
-        return self.pairs(old, new, kind, "was removed")
+    def value(self, value):
+        """Returns a parameter or a header."""
+        style = [value.get(word) for word in ("style", "explode", "allowReserved")]
+        return {"required": bool(value.get("required")), "style": style, "schema": self.schema(value.get("schema", {}))}
 
-    def operation(self, old, new, parameters, body, where):
-        if old.get("operationId") != new.get("operationId"):
-            self.say(where, "has another operationId")
-        self.security(old["security"], new["security"], where)
-        self.parameters(old, new, parameters, where)
-        self.body(old.get("requestBody"), new.get("requestBody"), body, where)
-        for status, before, after in self.pairs(old["responses"], new["responses"], where, "lost the status"):
-            before, after = self.resolved(before, after)
-            at = f"{where} {status}"
-            for name, was, now in self.pairs(before.get("headers"), after.get("headers"), at, "lost the header"):
-                self.value(*self.resolved(was, now), Side.SERVICE, f"{at}, header {name}")
-            self.content(before, after, Side.SERVICE, at)
-            if status[0] in "45":
-                self.codes(before, after, at)
+    def message(self, message):
+        """Returns a body or a response. Clients match on the codes of errors, each shown by an example of its name."""
+        message = self.resolved(message)
+        content = {
+            media: {"schema": self.schema(one.get("schema", {})), "codes": dict.fromkeys(one.get("examples", {}), {})}
+            for media, one in message.get("content", {}).items()
+        }
+        headers = {name: self.value(self.resolved(header)) for name, header in message.get("headers", {}).items()}
+        return {"required": bool(message.get("required")), "content": content, "headers": headers}
 
-    def body(self, old, new, side, where):
-        if old and new:
-            self.content(*self.resolved(old, new), side, f"{where}, body")
-        elif old:
-            self.say(where, "lost its body")
-        elif new and resolve(self.current, new).get("required"):
-            self.say(where, "needs a body")
+    def schema(self, schema):
+        found = self.flat(schema)
+        named = found.get("type", [] if "choices" in found else TYPES)
+        kinds = {named} if isinstance(named, str) else set(named)
+        if "number" in kinds:
+            kinds.add("integer")
+        found["type"] = sorted(kinds | ({"null"} if found.pop("nullable", False) else set()))
+        return found
 
-    def codes(self, old, new, where):
-        """Clients match on the codes of errors. Each one is shown by an example of its name."""
-        for media, was in (old.get("content") or {}).items():
-            now = (new.get("content") or {}).get(media, {})
-            self.pairs(was.get("examples"), now.get("examples"), where, "lost the error")
+    def flat(self, schema):
+        """Returns a schema without `allOf`. A choice between a schema and null becomes one that may be null."""
+        schema = self.resolved(schema)
+        own = {word: value for word, value in schema.items() if word not in TEXTS and not word.startswith("x-")}
+        parts, choices = own.pop("allOf", []), own.pop("oneOf", own.pop("anyOf", []))
+        if "const" in own:
+            own["enum"] = [own.pop("const")]
+        unknown = own.keys() - FROM_BELOW - FROM_ABOVE - WHOLE - OTHERS
+        if unknown or own.get("additionalProperties") is False:
+            sys.exit(f"this comparison does not know {sorted(unknown) or 'additionalProperties: false'}")
+        own["properties"] = {name: self.schema(one) for name, one in own.get("properties", {}).items()}
+        for word in ("items", "additionalProperties"):
+            if word in own:
+                own[word] = self.schema(own[word] if isinstance(own[word], dict) else {})
+        for part in map(self.flat, parts):
+            own["required"] = [*own.get("required", []), *part.get("required", [])]
+            own = part | own | {"properties": part["properties"] | own["properties"]}
+        others = [choice for choice in choices if self.resolved(choice).get("type") != "null"]
+        if len(others) < len(choices):
+            own["nullable"] = True
+        if len(others) == 1:
+            own = self.flat(others[0]) | own | {"properties": self.flat(others[0])["properties"] | own["properties"]}
+        elif others:
+            own["choices"] = {str(number): self.schema(choice) for number, choice in enumerate(others)}
+        return own
 
-    def security(self, old, new, where):
-        """Each way in which a client could call must still do, without more scopes."""
-        for way in old or [{}]:
-            enough = (all(set(scopes) <= set(way.get(name, [])) and name in way for name, scopes in other.items())
-                      for other in new or [{}])
-            if not any(enough):
-                self.say(where, "needs another key or scope")
-
-    def parameters(self, old, new, side, where):
-        before, after = named_parameters(self.released, old), named_parameters(self.current, new)
-        for (place, name), was, now in self.pairs(before, after, where, "lost the parameter"):
-            self.value(was, now, side, f"{where}, {place} {name}")
-        for key in after.keys() - before.keys():
-            if side is Side.CLIENT and after[key].get("required"):
-                self.say(f"{where}, {' '.join(key)}", "is new and required")
-
-    def value(self, old, new, side, where):
-        """Compares two parameters or headers."""
-        if side is Side.CLIENT and new.get("required") and not old.get("required"):
-            self.say(where, "became required")
-        if side is Side.SERVICE and old.get("required") and not new.get("required"):
-            self.say(where, "is no longer always there")
-        if any(old.get(word) != new.get(word) for word in ("style", "explode", "allowReserved")):
-            self.say(where, "is written otherwise")
-        self.schema(old.get("schema", {}), new.get("schema", {}), side, where)
-
-    def content(self, old, new, side, where):
-        for media, was, now in self.pairs(old.get("content"), new.get("content"), where, "lost the media type"):
-            self.schema(was.get("schema", {}), now.get("schema", {}), side, where)
-
-    def schema(self, old, new, side, where):
-        old, new = flat(self.released, old), flat(self.current, new)
-        known = {*(word for pair in BOUNDS for word in pair), *WHOLE, *OTHERS}
-        for word in sorted((old.keys() | new.keys()) - known):
-            if not word.startswith("x-"):
-                self.say(where, f"says {word}, which this comparison does not know")
-        # What clients could send before must be taken now. What is sent now must be what clients knew before.
-        narrow, wide = (old, new) if side is Side.CLIENT else (new, old)
-        if missing := types(narrow) - types(wide):
-            self.say(where, f"{verb(side)} the type {', '.join(sorted(missing))}")
-        self.values(narrow, wide, side, where)
-        for word in WHOLE:
-            if word in wide and narrow.get(word) != wide[word]:
-                self.say(where, f"{verb(side)} values by its {word}")
-        self.bounds(narrow, wide, side, where)
-        if side is Side.CLIENT and old.get("default") != new.get("default"):
-            self.say(where, "has another default")
-        self.properties(old, new, side, where)
-        # Without a schema, a member may be anything.
-        for word, member in (("items", "[]"), ("additionalProperties", ".*")):
-            before, after = (schema.get(word) for schema in (old, new))
-            if isinstance(before, dict) or isinstance(after, dict):
-                before, after = (schema if isinstance(schema, dict) else {} for schema in (before, after))
-                self.schema(before, after, side, f"{where}{member}")
-        self.choices(old, new, side, where)
-
-    def values(self, narrow, wide, side, where):
-        if "enum" not in wide:
-            return
-        if "enum" not in narrow:
-            self.say(where, f"{verb(side)} values by its list")
-        elif extra := [value for value in narrow["enum"] if value not in wide["enum"]]:
-            self.say(where, f"{verb(side)} the values {extra}")
-
-    def bounds(self, narrow, wide, side, where):
-        for low, high in BOUNDS:
-            if low in wide and narrow.get(low, float("-inf")) < wide[low]:
-                self.say(where, f"{verb(side)} values by its {low}")
-            if high in wide and narrow.get(high, float("inf")) > wide[high]:
-                self.say(where, f"{verb(side)} values by its {high}")
-
-    def properties(self, old, new, side, where):
-        before, after = old.get("properties", {}), new.get("properties", {})
-        for name, was, now in self.pairs(before, after, where, "lost the property"):
-            self.schema(was, now, side, f"{where}.{name}")
-        required, needed = set(old.get("required", [])), set(new.get("required", []))
-        if side is Side.CLIENT and (more := needed - required):
-            self.say(where, f"needs {', '.join(sorted(more))}")
-        if side is Side.SERVICE and (fewer := (required - needed) & after.keys()):
-            self.say(where, f"may lack {', '.join(sorted(fewer))}")
-        if side is Side.SERVICE and old.get("additionalProperties") is False:
-            if new.get("additionalProperties") is not False or after.keys() - before.keys():
-                self.say(where, "may have properties that it excluded")
-
-    def choices(self, old, new, side, where):
-        """Compares the members of a choice in their order."""
-        before, after = old.get("choices", []), new.get("choices", [])
-        if len(before) != len(after):
-            self.say(where, "is a choice of another number of schemas")
-        for number, (was, now) in enumerate(zip(before, after)):
-            self.schema(was, now, side, f"{where}({number})")
-
-    def resolved(self, old, new):
-        return resolve(self.released, old), resolve(self.current, new)
-
-    def pairs(self, old, new, where, lost):
-        """Returns what both have, with its name. What only the released description has is a finding."""
-        old, new = old or {}, new or {}
-        for name in old.keys() - new.keys():
-            self.say(where, f"{lost}: {name if isinstance(name, str) else ' '.join(name)}")
-        return [(name, old[name], new[name]) for name in old if name in new]
-
-    def say(self, where, what):
-        self.found.append(f"{where}: {what}")
+    def resolved(self, value):
+        while "$ref" in value:
+            target = self.document
+            for part in value["$ref"].removeprefix("#/").split("/"):
+                target = target[part.replace("~1", "/").replace("~0", "~")]
+            value = target
+        return value
 
 
-def verb(side):
-    return "no longer takes" if side is Side.CLIENT else "no longer excludes"
+def breaks(old, new, taken, at):
+    """Yields what could break. What the service takes may not become less, what it sends may not become more."""
+    narrow, wide = (old, new) if taken else (new, old)
+    for word in sorted(old.keys() | new.keys()):
+        was, now, small, large = old.get(word), new.get(word), narrow.get(word), wide.get(word)
+        here = f"{at} {word}".strip()
+        if word in ("items", "additionalProperties"):
+            was, now = ({"type": TYPES} if one is None else one for one in (was, now))
+        if word in FROM_BELOW:
+            bad = large is not None and (small is None or small < large)
+        elif word in FROM_ABOVE:
+            bad = large is not None and (small is None or small > large)
+        elif word in WHOLE:
+            bad = large is not None and small != large
+        elif word == "enum":
+            bad = large is not None and (small is None or any(value not in large for value in small))
+        elif word == "type" and isinstance(was, list):
+            bad = not set(small) <= set(large)
+        elif word == "required" and isinstance(was if now is None else now, list):
+            bad = not set(large or []) & new.get("properties", {}).keys() <= set(small or [])
+        elif word == "required":
+            bad = large and not small
+        elif word == "default":
+            bad = taken and was != now
+        elif word == "security":
+            bad = not all(any(is_enough(way, other) for other in now.values()) for way in was.values())
+        elif isinstance(was, dict) and isinstance(now, dict):
+            bad = word == "choices" and len(was) != len(now)
+            yield from [] if bad else breaks(was, now, taken and word != "responses", here)
+        elif was is None and isinstance(now, dict):
+            # What is new may be left out, if it is not required.
+            bad = taken and now.get("required") is True
+        else:
+            bad = was != now
+        if bad:
+            yield f"{here}: was {shown(was)}, is {shown(now)}"
 
 
-def resolve(document, value):
-    while "$ref" in value:
-        target = document
-        for part in value["$ref"].removeprefix("#/").split("/"):
-            target = target[part.replace("~1", "/").replace("~0", "~")]
-        value = target
-    return value
+def is_enough(way, other):
+    """Returns whether a client that calls in this way has what the other one needs."""
+    return all(name in way and set(scopes) <= set(way[name]) for name, scopes in other.items())
 
 
-def operations(document, path):
-    """Returns the operations of a path, each with what the path or the document says for all."""
-    shared = {"security": document.get("security", [])}
-    found = {method: shared | path[method] for method in METHODS if method in path}
-    for operation in found.values():
-        own = named_parameters(document, operation)
-        operation["parameters"] = list((named_parameters(document, path) | own).values())
-    return found
-
-
-def named_parameters(document, operation):
-    parameters = [resolve(document, parameter) for parameter in operation.get("parameters", [])]
-    return {(parameter["in"], parameter["name"]): parameter for parameter in parameters}
-
-
-def flat(document, schema):
-    """Returns a schema without references and `allOf`. A choice between it and null becomes a nullable schema."""
-    schema = resolve(document, schema)
-    own = {word: value for word, value in schema.items() if word not in ("allOf", "oneOf", "anyOf")}
-    if "const" in own:
-        own["enum"] = [own["const"]]
-    for part in schema.get("allOf", []):
-        part = flat(document, part)
-        for word, value in part.items():
-            if word == "properties":
-                own[word] = own.get(word, {}) | value
-            elif word == "required":
-                own[word] = sorted({*own.get(word, []), *value})
-            else:
-                own.setdefault(word, value)
-    choices = [flat(document, choice) for choice in schema.get("oneOf", schema.get("anyOf", []))]
-    others = [choice for choice in choices if choice.get("type") != "null"]
-    if len(others) < len(choices):
-        own["nullable"] = True
-    if len(others) == 1:
-        return others[0] | own | {"nullable": own.get("nullable", False) or others[0].get("nullable", False)}
-    return own | ({"choices": others} if others else {})
-
-
-def types(schema):
-    """Returns the types of JSON that a schema accepts."""
-    named = schema.get("type", [])
-    if not named and "choices" not in schema:
-        named = ["object", "array", "string", "number", "boolean", "null"]
-    kinds = {named} if isinstance(named, str) else set(named)
-    if "number" in kinds:
-        kinds.add("integer")
-    return kinds | ({"null"} if schema.get("nullable") else set())
+def shown(value):
+    return "nothing" if value is None else "there" if isinstance(value, dict) else value
 
 
 def version(document):
@@ -268,9 +170,10 @@ def problems(released, current):
     """Returns what speaks against the current description, given its version."""
     if version(current)[0] > version(released)[0]:
         return []
-    found = Comparison(released, current).run()
+    old, new = Plain(released).whole(), Plain(current).whole()
+    found = [one for kind in old for one in breaks(old[kind], new[kind], kind == "paths", kind)]
     if released != current and version(current) <= version(released):
-        found.append("the version: must be higher than that of the released description")
+        found.append("the version must be higher than that of the released description")
     return found
 
 

@@ -14,7 +14,7 @@ use webhooks::guard::{LOOPBACK_VARIABLE, Policy};
 
 use crate::gateway::{self, Functions};
 use crate::host::{Host, log_failed_warm_up};
-use crate::inbox::{Inbox, StoredSecrets};
+use crate::inbox::Inbox;
 use crate::server::Server;
 
 /// Running functions. They stop when this is dropped.
@@ -29,8 +29,7 @@ impl Instance {
     pub async fn start(listen: SocketAddr, host: &Host) -> io::Result<Self> {
         let listener = Server::bind(listen).await?;
         let functions = functions(host).map_err(io::Error::other)?;
-        let secrets = host.unobserved(StoredSecrets::new).map_err(io::Error::other)?;
-        let inbox = Inbox::new(Arc::new(secrets), host.clock());
+        let inbox = host.unobserved(Inbox::new).map_err(io::Error::other)?;
         let warm_ups = join_all(functions.values().map(|handler| handler.warm_up()));
         let (warmed, ()) = tokio::join!(warm_ups, host.log_problems());
         warmed.into_iter().for_each(log_failed_warm_up);

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use common::clock::{Clock, Moment};
 use common::ids::KeyId;
-use common::metrics::{Meter, Metric, ReplicaGauge, StoreUse};
+use common::metrics::{Meter, Metric, StoreUse};
 use common::runtime::Service;
 use serde_json::Value;
 
@@ -35,8 +35,8 @@ pub struct Facts {
     pub cause: Option<String>,
     /// How long the function took.
     pub duration: Duration,
-    /// The age and size of the replica that the answer came from, if it came from one.
-    pub replica: Option<ReplicaGauge>,
+    /// For how long the replica that the answer came from may have been out of date, if it came from one.
+    pub replica_age: Option<Duration>,
 }
 
 /// Returns why a request ended in a 5xx. Any other outcome has no cause.
@@ -82,7 +82,7 @@ impl RequestLog {
         let store = StoreUse { calls: sum(|store| store.calls), retries: sum(|store| store.retries) };
         let ids: Vec<&str> = requests.iter().filter_map(|request| request.request_id.as_deref()).collect();
         let latencies = requests.iter().map(|request| milliseconds(request.facts.duration)).collect();
-        let replicas: Vec<ReplicaGauge> = requests.iter().filter_map(|request| request.facts.replica).collect();
+        let ages: Vec<_> = requests.iter().filter_map(|request| request.facts.replica_age).map(milliseconds).collect();
 
         let mut line = self.meter.line_with("request", store);
         line.member("request_id", &ids.join(" "));
@@ -97,10 +97,8 @@ impl RequestLog {
         if kind.status == 429 {
             line.count(Metric::RateLimited, requests.len() as u64);
         }
-        if let Some(last) = replicas.last() {
-            let ages = replicas.iter().map(|replica| milliseconds(replica.age)).collect();
+        if !ages.is_empty() {
             line.gauge(Metric::ReplicaLag, one_or_all(ages));
-            line.gauge(Metric::ReplicaRecords, last.records);
         }
         line.log(kind.status >= 500);
     }

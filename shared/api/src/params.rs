@@ -270,53 +270,10 @@ mod tests {
     }
 
     #[test]
-    fn every_bad_parameter_is_named_in_order() {
-        assert_eq!(
-            bad("x", "sort=up&page=0&limit=3&min_price=1e3&page_size=101&q=%ff"),
-            named(&[
-                ("id", Malformed),
-                ("sort", NotAllowed),
-                ("page", OutOfRange),
-                ("limit", Unknown),
-                ("min_price", Malformed),
-                ("page_size", OutOfRange),
-                ("q", Malformed),
-            ])
-        );
-    }
-
-    #[test]
     fn a_repeated_name_is_one_entry_and_no_other() {
         assert_eq!(bad(ID, "page=x&q=a&page=1"), named(&[("page", Duplicate)]));
         assert_eq!(bad(ID, "zzz=1&zzz=2"), named(&[("zzz", Duplicate)]));
         assert_eq!(bad(ID, "p%61ge=1&page=1"), named(&[("page", Duplicate)]));
-    }
-
-    #[test]
-    fn a_near_miss_gets_a_suggestion() {
-        let near = |query: &str| {
-            parse::<Everything>(&[("id".to_owned(), ID.to_owned())], query).unwrap_err()[0].params.clone()
-        };
-        assert_eq!(near("pagesize=1").get("suggestion"), Some(&json!("page_size")));
-        assert_eq!(near("Sort=newest").get("suggestion"), Some(&json!("sort")));
-        assert!(near("utm_source=x").is_empty());
-    }
-
-    #[test]
-    fn empty_values_are_malformed_except_of_q() {
-        assert_eq!(bad(ID, "q=&q2"), named(&[("q2", Unknown)]));
-        assert_eq!(
-            bad(ID, "sort=&page=&min_price"),
-            named(&[("sort", Malformed), ("page", Malformed), ("min_price", Malformed)])
-        );
-        assert!(bad(ID, "&&q&").is_empty());
-    }
-
-    #[test]
-    fn half_an_escape_is_malformed() {
-        for query in ["q=%", "q=%4", "q=%zz", "q=100%25%"] {
-            assert_eq!(bad(ID, query), named(&[("q", Malformed)]), "{query}");
-        }
     }
 
     proptest! {

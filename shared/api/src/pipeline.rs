@@ -12,7 +12,6 @@ use std::time::Duration;
 use common::aws::Missing;
 use common::clock::{Clock, MAX_STALENESS, Moment};
 use common::ids::{KeyId, UserId};
-use common::metrics::ReplicaGauge;
 use common::runtime::{Error, Service, Worker};
 use common::scope::Budget;
 use common::store::StoreError;
@@ -57,8 +56,8 @@ pub trait Endpoint: Send + Sync + 'static {
         State::Untold
     }
 
-    /// Returns the age and size of the replica that answers come from, if they come from one.
-    fn replica(&self) -> Option<ReplicaGauge> {
+    /// Returns for how long the replica that answers come from may have been out of date, if they come from one.
+    fn replica_age(&self) -> Option<Duration> {
         None
     }
 
@@ -142,7 +141,7 @@ struct Decided {
     outcome: Result<Reply, ApiError>,
     rate: Rate,
     key_id: Option<KeyId>,
-    replica: Option<ReplicaGauge>,
+    replica_age: Option<Duration>,
 }
 
 impl<E: Endpoint> Api<E> {
@@ -155,7 +154,7 @@ impl<E: Endpoint> Api<E> {
 
     async fn decide(&self, request: &Request) -> Decided {
         let now = self.clock.now();
-        let refuse = |error| Decided { outcome: Err(error), rate: Rate::none(now), key_id: None, replica: None };
+        let refuse = |error| Decided { outcome: Err(error), rate: Rate::none(now), key_id: None, replica_age: None };
         if let Err(error) = self.origin.check(request) {
             return refuse(error);
         }
@@ -170,8 +169,8 @@ impl<E: Endpoint> Api<E> {
         match self.admit_and_read(request, &key, deadline).await {
             Ok((grant, outcome)) => Decided {
                 // A bad request is refused without the replica, so its line does not report the replica's age.
-                replica: match &outcome {
-                    Ok(_) | Err(ApiError::Unavailable(_)) => self.endpoint.replica(),
+                replica_age: match &outcome {
+                    Ok(_) | Err(ApiError::Unavailable(_)) => self.endpoint.replica_age(),
                     Err(_) => None,
                 },
                 outcome: outcome.and_then(|output| reply::<E>(&output)),
@@ -179,7 +178,7 @@ impl<E: Endpoint> Api<E> {
                 key_id: Some(grant.key.key_id),
             },
             Err(Refused { reason, rate, key_id }) => {
-                Decided { outcome: Err(reason.into()), rate, key_id, replica: None }
+                Decided { outcome: Err(reason.into()), rate, key_id, replica_age: None }
             }
         }
     }
@@ -281,11 +280,11 @@ impl<E: Endpoint> Handler for Api<E> {
     fn handle(&self, request: Request) -> Pin<Box<dyn Future<Output = Response> + Send + '_>> {
         Box::pin(async move {
             let started = self.clock.monotonic();
-            let Decided { outcome, rate, key_id, replica } = self.decide(&request).await;
+            let Decided { outcome, rate, key_id, replica_age } = self.decide(&request).await;
             let cause = cause(&outcome);
             let response = respond(&request, outcome, rate, Some(Self::BUDGET));
             let duration = self.clock.monotonic().saturating_sub(started);
-            self.log.add(&request, &response, Facts { key_id, cause, duration, replica });
+            self.log.add(&request, &response, Facts { key_id, cause, duration, replica_age });
             response
         })
     }

@@ -175,41 +175,6 @@ mod tests {
     }
 
     #[test]
-    fn an_activated_secret_signs_at_once_and_the_old_one_ends_a_day_later() {
-        let mut secrets = Secrets::first(1, at(0));
-        assert_eq!(secrets.activate(at(1)), Err(RotationError::NoNext));
-        secrets.add_next(2, at(100)).unwrap();
-        secrets.activate(at(103)).unwrap();
-        assert_eq!(signing(&secrets, just_before(at(103))), (1, vec![1, 2]));
-        assert_eq!(signing(&secrets, at(103)), (2, vec![1, 2]));
-        assert_eq!(signing(&secrets, just_before(at(127))), (2, vec![1, 2]));
-        assert_eq!(signing(&secrets, at(127)), (2, vec![2]));
-        assert_eq!(secrets.activate(at(104)), Err(RotationError::NoNext), "it must not start its day anew");
-    }
-
-    #[test]
-    fn a_next_secret_that_waits_is_replaced_and_waits_anew() {
-        let mut secrets = Secrets::first(1, at(0));
-        secrets.add_next(2, at(100)).unwrap();
-        secrets.add_next(3, at(110)).unwrap();
-        assert_eq!(signing(&secrets, at(110)), (1, vec![1, 3]));
-        assert_eq!(signing(&secrets, just_before(at(134))), (1, vec![1, 3]));
-        assert_eq!(signing(&secrets, at(134)), (3, vec![1, 3]));
-    }
-
-    #[test]
-    fn a_third_is_refused_until_the_first_has_ended() {
-        let mut secrets = Secrets::first(1, at(0));
-        secrets.add_next(2, at(100)).unwrap();
-        secrets.activate(at(100)).unwrap();
-        let before = secrets.clone();
-        assert_eq!(secrets.add_next(3, just_before(at(124))), Err(RotationError::NotOver(at(124))));
-        assert_eq!(secrets, before);
-        secrets.add_next(3, at(124)).unwrap();
-        assert_eq!(signing(&secrets, at(124)), (2, vec![2, 3]));
-    }
-
-    #[test]
     fn the_old_secret_can_be_ended_at_once_before_or_after_the_activation() {
         for is_activated in [false, true] {
             let mut secrets = Secrets::first(1, at(0));

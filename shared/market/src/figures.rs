@@ -182,29 +182,6 @@ mod tests {
     }
 
     #[test]
-    fn only_fresh_asks_of_enabled_known_marketplaces_count() {
-        let prices = figures_of(vec![
-            quote("b", &[300, 100], FRESH_MILLIS),
-            quote("a", &[200], 0),
-            quote("off", &[1], 0),
-            quote("unheard_of", &[1], 0),
-        ])
-        .unwrap();
-        assert_eq!(prices.sample_size, 3);
-        assert_eq!(prices.source_keys.iter().map(ToString::to_string).collect::<Vec<_>>(), ["a", "b"]);
-        assert_eq!(cents(prices.lowest_usd), Some(100));
-        assert_eq!(figures_of(vec![quote("a", &[100], FRESH_MILLIS + 1), quote("b", &[], 0)]), None);
-    }
-
-    #[test]
-    fn halves_go_to_the_even_cent() {
-        let prices = figures_of(vec![quote("a", &[100, 101], 0)]).unwrap();
-        assert_eq!((cents(prices.mean_usd), cents(prices.median_usd)), (Some(100), Some(100)));
-        let prices = figures_of(vec![quote("a", &[101, 102], 0)]).unwrap();
-        assert_eq!((cents(prices.mean_usd), cents(prices.median_usd)), (Some(102), Some(102)));
-    }
-
-    #[test]
     fn a_stray_ask_does_not_set_the_recommendation() {
         let recommended = |asks: &[u64]| cents(figures_of(vec![quote("a", asks, 0)]).unwrap().recommended_list_usd);
         assert_eq!(recommended(&[100, 200]), None);

@@ -18,7 +18,6 @@ use crate::base::{Columnar, Load};
 use crate::objects::Objects;
 use common::backoff::full_jitter;
 use common::clock::{Clock, MAX_STALENESS, Moment};
-use common::metrics::ReplicaGauge;
 use common::store::StoreError;
 use market::{Batch, Change, GapWatch, Log, LogPosition, Record, contiguous};
 
@@ -46,9 +45,6 @@ pub trait View: Send + Sync + 'static {
 
     /// Applies changes, in their order.
     fn apply(&mut self, changes: Vec<Change<Self::Record>>);
-
-    /// Returns how many records it holds.
-    fn records(&self) -> usize;
 }
 
 /// A view that follows its stream. Clones share it.
@@ -133,11 +129,11 @@ impl<V: View> Replica<V> {
         Ok((answer(&state.view), state.progress.position.seq, state.progress.caught_up))
     }
 
-    /// Returns the replica's age and size, or `None` until it is loaded.
-    pub fn gauge(&self) -> Option<ReplicaGauge> {
+    /// Returns for how long the replica may have been out of date, or `None` until it is loaded.
+    pub fn age(&self) -> Option<Duration> {
         let state = self.0.state.read().unwrap_or_else(PoisonError::into_inner);
         let state = state.as_ref()?;
-        Some(ReplicaGauge { age: state.progress.age(&*self.0.clock), records: state.view.records() })
+        Some(state.progress.age(&*self.0.clock))
     }
 
     /// Follows the log to its end, or only reads the bulk of it if that is due. Loads the replica if it is empty, or if

@@ -247,24 +247,6 @@ async fn no_more_than_a_thousand_wait_and_the_rest_is_sent_when_it_is_repeated()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_endpoint_is_shown_with_what_waits_and_how_it_responded() {
-    let settings = Settings::new().await;
-    let [_, endpoint, _] = settings.belongings().await;
-    let health = |waiting: u32, at: Value, failed: Value| {
-        json!({"pending": waiting, "waiting": waiting, "held": 0, "oldest_waiting_at": at, "last_success_at": null,
-            "last_failure_at": failed, "last_error": null, "slow": true, "failing_since": null,
-            "failed_attempts": null, "switch_off_at": null, "warned": false})
-    };
-    let noon = json!("2026-11-20T12:00:00.000Z");
-    let shown = settings.done(CommandName::EndpointsShow, endpoint.clone()).await;
-    assert_eq!((&shown["id"], &shown["status"]), (&endpoint["endpoint_id"], &json!("enabled")));
-    assert_eq!(shown["health"], health(1, noon, Value::Null));
-    assert!(shown.get("secret").is_none());
-    settings.done(CommandName::EndpointsRemove, endpoint.clone()).await;
-    assert_eq!(settings.code(CommandName::EndpointsShow, &endpoint).await, "not_found");
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_removal_says_whether_more_is_to_end() {
     let settings = Settings::new().await;
     let [_, endpoint, delivery] = settings.belongings().await;

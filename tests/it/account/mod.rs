@@ -7,11 +7,7 @@ mod resends;
 mod schema;
 
 use account::{Account, CommandName};
-use aws_sdk_lambda::Client;
-use aws_sdk_lambda::primitives::Blob;
-use common::aws::{Environment, Patience};
 use common::runtime::Worker;
-use local::environment::Variables;
 use serde_json::{Value, json};
 use tests::webhooks_cli::{OWNER, URL, text};
 use tests::{Proxy, SettingsIds, Stack};
@@ -102,24 +98,5 @@ impl Settings {
             step(command, parameters).await;
         }
         walked
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_local_aws_side_invokes_the_function_by_its_name_or_its_arn_with_or_without_its_alias() {
-    let stack = Stack::new().await;
-    let variables = Variables::new(&stack.aws.endpoint_url);
-    let lambda = Client::new(&Environment::read(&|name| variables.get(name)).unwrap().config(Patience::Bulk));
-    let _running = stack.instance().await;
-    let list = event(OWNER, CommandName::KeysList, &json!({})).to_string();
-    for (name, is_there) in [
-        ("marketplace-account", true),
-        ("marketplace-account:live", true),
-        ("arn:aws:lambda:us-east-1:000000000000:function:marketplace-account:live", true),
-        ("marketplace-account:other", false),
-        ("other-account", false),
-    ] {
-        let invoked = lambda.invoke().function_name(name).payload(Blob::new(list.as_bytes())).send().await;
-        assert_eq!(invoked.is_ok(), is_there, "{name}: {invoked:?}");
     }
 }

@@ -1,7 +1,5 @@
 //! Keys, scopes and the token bucket (specification 5.3, 5.4, 7.2 and 8.1 to 8.4).
 
-use std::time::Duration;
-
 use admin::keys::NewKey;
 use api::auth::KeyText;
 use common::scope::{Budget, Scope, Tier};
@@ -110,18 +108,6 @@ async fn a_key_ends_with_its_expiry() {
     let reply = target.client.get(&key, "/v1/public/me").await;
     assert_eq!(reply.status, 401);
     target.assert_rate(&reply, 0, 0);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_rotated_key_gives_way_to_one_like_it() {
-    let target = Target::new().await;
-    let (old, record) = target.key_of(target.uuid(1).into(), &[Scope::OrdersRead]).await;
-    let new = target.admin.keys().rotate(record.key_id, Duration::ZERO).await.unwrap();
-    let rotated = new.record;
-    assert_eq!((rotated.user_id, &rotated.scopes, rotated.tier), (record.user_id, &record.scopes, record.tier));
-    assert_eq!(target.client.get(&old, "/v1/public/orders").await.status, 401);
-    assert_eq!(target.client.get(new.text.reveal(), "/v1/public/orders").await.status, 200);
-    assert!(target.admin.keys().rotate(record.key_id, Duration::ZERO).await.is_err());
 }
 
 const PATH: &str = "/v1/public/marketplaces";

@@ -93,23 +93,6 @@ async fn an_order_is_updated_in_place_and_never_moves() {
     assert_eq!((&body["total"], &body["items"][1]["status"]), (&json!(2), &json!("refunded")));
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn any_page_is_reached() {
-    let target = Target::new().await;
-    let user = target.uuid(100).into();
-    let at = |n: u32| format!("2026-{:02}-{:02}T10:00:00Z", 1 + n % 10, 1 + n % 28);
-    let orders: Vec<_> = (0..40).map(|n| order(&target, user, n, &at(n), 1)).collect();
-    target.feed(&orders).await;
-    let mut expected: Vec<(String, String)> = (0..40).map(|n| (at(n), target.uuid(n).to_string())).collect();
-    expected.sort_by(|a, b| b.cmp(a));
-    let key = key(&target, user).await;
-    for page in (1..=7).rev() {
-        let reply = target.client.get(&key, &format!("/v1/public/orders?page_size=7&page={page}")).await;
-        let ids: Vec<_> = expected.iter().skip((page - 1) * 7).take(7).map(|(_, id)| id.clone()).collect();
-        assert_eq!((reply.ids(), &reply.json()["total"]), (ids, &json!(40)), "page {page}");
-    }
-}
-
 const PATH: &str = "/v1/public/wallet/balance";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -131,18 +114,4 @@ async fn a_user_sees_their_own_balance_and_zeros_before_the_first() {
         json!({"available_usd": "0.00", "store_usd": "0.00", "trade_usd": "0.00", "withdrawable_usd": "0.00",
             "held_usd": "0.00", "escrow_usd": "0.00"})
     );
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn only_a_newer_version_changes_it() {
-    let target = Target::new().await;
-    let user = target.uuid(1);
-    let (key, _) = target.key_of(user.into(), &[Scope::WalletRead]).await;
-    for (version, store, expected) in
-        [(2, "2.00", ApplyOutcome::Changed), (2, "9.00", ApplyOutcome::Unchanged), (1, "1.00", ApplyOutcome::Unchanged)]
-    {
-        let message = balance(user.into(), store, "0.00", store, version);
-        assert_eq!(target.feed_outcomes(&[message]).await, [expected]);
-        assert_eq!(target.client.get(&key, PATH).await.json()["store_usd"], "2.00");
-    }
 }

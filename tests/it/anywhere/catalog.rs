@@ -70,46 +70,6 @@ async fn search_and_kind_narrow_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn walking_all_pages_yields_each_item_once() {
-    let target = Target::new().await;
-    let kind = target.word();
-    let id = |number: u32| format!("{kind}{number:02}");
-    let items: Vec<_> = (0..23).map(|n| item(&id(n), &kind, Some(&format!("Name {}", n / 3)), 1)).collect();
-    target.feed(&items).await;
-    let key = target.full_key().await;
-    let page = async |page: u32| {
-        let reply = target.client.get(&key, &format!("/v1/public/catalog?kind={kind}&page={page}&page_size=5")).await;
-        let body = reply.json();
-        assert_eq!(
-            (&body["total"], &body["page"], &body["page_size"]),
-            (&json!(23), &json!(page), &json!(5)),
-            "{body}"
-        );
-        reply.ids()
-    };
-    let mut walked = Vec::new();
-    for number in 1..=5 {
-        walked.extend(page(number).await);
-    }
-    assert_eq!(walked, (0..23).map(id).collect::<Vec<_>>());
-    assert_eq!(page(6).await, Vec::<String>::new());
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_renamed_item_moves_and_a_removed_one_is_gone() {
-    let target = Target::new().await;
-    let kind = target.word();
-    let id = |name: &str| format!("{kind}-{name}");
-    let (path, key) = (format!("/v1/public/catalog?kind={kind}"), target.full_key().await);
-    target.feed(&[item(&id("a"), &kind, Some("A"), 1), item(&id("b"), &kind, Some("B"), 1)]).await;
-    assert_eq!(target.client.get(&key, &path).await.ids(), [id("a"), id("b")]);
-    target.feed(&[item(&id("a"), &kind, Some("C"), 2)]).await;
-    assert_eq!(target.client.get(&key, &path).await.ids(), [id("b"), id("a")]);
-    target.feed(&[json!({"type": "item", "id": id("b"), "removed": true, "version": 2})]).await;
-    assert_eq!(target.client.get(&key, &path).await.ids(), [id("a")]);
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn an_item_comes_with_its_variants() {
     let target = Target::new().await;
     let id = format!("ak-47_red.line~{}", target.word());
@@ -171,21 +131,4 @@ async fn a_missing_item_is_404_with_the_id_asked_for() {
         assert_eq!(reply.json(), json!({"error": {"code": "items.not_found", "params": {"id": id}}}));
         assert_eq!(reply.header("cache-control"), "no-store");
     }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn an_older_or_equal_version_changes_nothing() {
-    use feed::ApplyOutcome::{Changed, Unchanged};
-    let target = Target::new().await;
-    let id = target.word();
-    let versions = [(3, "Three"), (3, "Three again"), (2, "Two"), (4, "Four")];
-    for ((version, name), expected) in versions.into_iter().zip([Changed, Unchanged, Unchanged, Changed]) {
-        assert_eq!(target.feed_outcomes(&[item(&id, "skin", Some(name), version)]).await, [expected]);
-    }
-    let in_one_go: Vec<_> = [6, 5, 7].map(|version| item(&id, "skin", Some("Later"), version)).into();
-    assert_eq!(target.feed_outcomes(&in_one_go).await, [Unchanged, Unchanged, Changed]);
-    let late = json!({"type": "item", "id": id, "removed": true, "version": 7});
-    assert_eq!(target.feed_outcomes(&[late]).await, [Unchanged]);
-    let reply = target.client.get(&target.full_key().await, &format!("/v1/public/items/{id}")).await;
-    assert_eq!(reply.json()["name"], "Later");
 }

@@ -115,29 +115,6 @@ async fn an_unknown_route_is_404_without_a_key() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unchanged_answer_is_304_without_a_body() {
-    let target = Target::new().await;
-    let key = target.full_key().await;
-    let kind = target.word();
-    let path = &format!("/v1/public/catalog?kind={kind}");
-    let first = target.client.get(&key, path).await;
-    let authorization = format!("Bearer {key}");
-    for tags in [first.header("etag").to_owned(), format!("\"x\", W/{}", first.header("etag")), "*".to_owned()] {
-        let headers = [("authorization", authorization.as_str()), ("if-none-match", &tags)];
-        let reply = target.client.send("GET", path, &headers).await;
-        assert_eq!((reply.status, reply.bytes.len()), (304, 0), "{tags}");
-        assert_eq!(reply.header("etag"), first.header("etag"));
-        assert_eq!(reply.header("cache-control"), "private, no-cache");
-        assert_eq!(reply.rate().0, Tier::Free.limit());
-    }
-    target.feed(&[item(&kind, &kind, Some("A"), 1)]).await;
-    let headers = [("authorization", authorization.as_str()), ("if-none-match", first.header("etag"))];
-    let reply = target.client.send("GET", path, &headers).await;
-    assert_eq!(reply.status, 200);
-    assert_ne!(reply.header("etag"), first.header("etag"));
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn large_bodies_are_compressed_for_those_who_accept_it() {
     let target = Target::new().await;
     let kind = target.word();

@@ -1,6 +1,5 @@
 //! `GET /v1/public/prices/{variant_id}` and `GET /v1/public/marketplaces`.
 
-use feed::ApplyOutcome;
 use serde_json::{Value, json};
 use tests::{Target, marketplace, quote};
 
@@ -48,26 +47,6 @@ async fn figures_cover_fresh_asks_of_enabled_marketplaces() {
     let none = target.client.get(&key, &path(&target, 8)).await;
     assert_eq!(none.status, 404);
     assert_eq!(none.json(), json!({"error": {"code": "prices.not_found", "params": {"variant_id": target.uuid(8)}}}));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_later_quote_replaces_an_earlier_one_and_an_empty_one_is_kept() {
-    let (target, [one, ..]) = market().await;
-    let key = target.full_key().await;
-    let quote = |asks: &[&str], ago| quote(target.uuid(7), &one, asks, &target.ago(ago));
-    let ten = quote(&["5.00"], 2 * HOUR_SECONDS);
-    assert_eq!(target.feed_outcomes(std::slice::from_ref(&ten)).await, [ApplyOutcome::Changed]);
-    let reply = target.get_until(&key, &path(&target, 7), |reply| reply.status == 200).await;
-    assert_eq!((reply.status, &reply.json()["lowest_usd"]), (200, &json!("5.00")));
-    for (message, expected) in [
-        (ten.clone(), ApplyOutcome::Unchanged),
-        (quote(&["2.00"], 3 * HOUR_SECONDS), ApplyOutcome::Unchanged),
-        (quote(&[], HOUR_SECONDS), ApplyOutcome::Changed),
-        (ten, ApplyOutcome::Unchanged),
-    ] {
-        assert_eq!(target.feed_outcomes(&[message]).await, [expected]);
-    }
-    assert_eq!(target.client.get(&key, &path(&target, 7)).await.status, 404);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,35 +1,35 @@
-//! A stack in which every kind of row was written by the real code, from fixed values.
+//! A stack in which every kind of row and of message was written by the real code, from fixed values.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use admin::keys::NewKey;
 use api::auth::{KeyRecord, KeyText};
+use aws_sdk_dynamodb::types::AttributeValue;
 use common::event::EventKind;
 use common::ids::{EndpointId, UserId};
 use common::records::{PublicItem, PublicListing};
-use common::resources::Queue;
+use common::resources::{Queue, Table};
 use common::scope::{Scope, Tier};
+use common::store::Row;
 use common::timestamp::Timestamp;
 use market::{EntityCursor, Log, LogPosition, ObjectRef, Rebuild};
 use replica::base::Columnar;
 use serde_json::{Value, json};
-use tests::{NOON, Stack, compaction, item, listing, marketplace, order, sale, sold_listing, uuid};
+use tests::{NOON, Stack, base_bucket, compaction, item, listing, marketplace, order, sale, scan, sold_listing, uuid};
 use webhooks::delivery::{
-    AfterFailure, Attempt, Delivery, Dispatch, Failure, Lease, OwnerRounds, Progress, Status, Token, after_failure,
-    claim,
+    AfterFailure, Attempt, Delivery, Dispatch, Failure, Lane, Lease, OwnerRounds, Progress, Status, Token,
+    after_failure, claim,
 };
 use webhooks::endpoint::{DisabledReason, Switch, WebhookEndpoint};
 use webhooks::notice::{DisabledNotice, FailingNotice};
 use webhooks::store::{Added, DisableOutcome, Hold, WebhookStore};
-use webhooks::{ATTEMPTS, Schedule, delivery_id};
+use webhooks::{ATTEMPTS, DrainMessage, QueueMessage, Schedule, delivery_id};
 
-use super::dynamo::{scan, text};
-use super::kinds::{RowKind, TABLES, kind_of};
-
-/// Where the endpoints are.
-pub(super) const URL: &str = "https://receiver.example/hook";
-/// The secret of the 32 bytes 09, sealed for [`endpoint`] under the keyring of the golden file, with the nonce 00.
+/// A secret that was sealed elsewhere.
 const SEALED: &str = "a:AAAAAAAAAAAAAAAAB7W817wlirQBoaA8ESWYkNtKX1ohiGkmiZe6isz2VF9tBPIvhVDL87IzCuoxo4Vy";
+/// More bytes than the columns of a part have here.
+const MAX_COLUMNS_BYTES: usize = 1 << 20;
 
 /// A stack in which everything was written, and the random values in it.
 pub(super) struct Scene {
@@ -49,13 +49,8 @@ pub(super) fn endpoint() -> EndpointId {
     uuid(0xe1).into()
 }
 
-/// Returns the key that stands for the random one.
-pub(super) fn key() -> KeyText {
-    KeyText::from_bits([7; 32])
-}
-
 /// The time at which everything is written.
-pub(super) fn noon() -> Timestamp {
+fn noon() -> Timestamp {
     NOON.parse().unwrap()
 }
 
@@ -72,59 +67,96 @@ impl Scene {
             scopes: Scope::ALL.into(),
             expires_at: Some("2030-01-01T00:00:00Z".parse().unwrap()),
         };
-        let (text, record) = stack.key_with(new).await;
+        let (key, record) = stack.key_with(new).await;
         let running = stack.instance().await;
         for path in ["/v1/public/me", "/v1/public/catalog"] {
-            assert_eq!(running.client.get(&text, path).await.status, 200);
+            assert_eq!(running.client.get(&key, path).await.status, 200);
         }
-        let mut random = vec![(format!(r#""last4":"{}""#, record.last4), format!(r#""last4":"{}""#, key().last4()))];
-        random.extend(stands_for(&text, &record, 7, 0xa1));
-        random.extend(rotation(&stack).await);
-        let mut scene = Self { stack, key: text, random };
-        scene.random.extend(scene.generations().await);
-        scene
+        let random = [stands_for(&key, &record, 7, 0xa1).into(), rotation(&stack).await].concat();
+        Self { stack, key, random }
     }
 
-    /// Returns every row with its kind, ordered by table and key. Random values are replaced, except in packed bytes.
-    pub(super) async fn rows(&self) -> Vec<(&'static RowKind, Value)> {
-        let mut rows = Vec::new();
-        for table in TABLES {
-            for row in scan(&self.stack, table).await {
-                let mut row = self.fixed(&row);
-                if row.get("last4").is_some() {
-                    row["last4"] = json!({"S": key().last4()});
-                    let requests = row.as_object_mut().unwrap().iter_mut().filter(|(name, _)| name.starts_with("lr"));
-                    requests.for_each(|(_, request)| *request = super::dynamo::binary(&[0; 16]));
-                }
-                rows.push((kind_of(table, &row), row));
+    /// Returns the form of each row and part by its key, with fixed values in place of random ones.
+    pub(super) async fn stored(&self) -> BTreeMap<String, Value> {
+        let (mut found, mut random) = (BTreeMap::new(), self.random.clone());
+        for row in scan(&self.stack, Table::Market).await {
+            let [pk, sk] = ["pk", "sk"].map(|name| text(&row, name));
+            if let ("manifest", Some(stream)) = (sk, pk.strip_prefix("head#")) {
+                let part = serde_json::from_str::<Value>(text(&row, "data")).unwrap()["parts"][0].take();
+                let packed = base_bucket(&self.stack.aws.endpoint_url).get(part["key"].as_str().unwrap()).await;
+                found.insert(format!("part of {stream}"), columns(&packed.unwrap().unwrap()));
+                random.push((part["hash"].as_str().unwrap().to_owned(), "SHA-256".to_owned()));
+            }
+            if let Some(generation) = row.get("generation") {
+                random.push((generation.as_s().unwrap().clone(), format!("generation of {pk}")));
             }
         }
-        rows.sort_by_key(|(kind, row)| (kind.name, text(row, "pk").to_owned(), text(row, "sk").to_owned()));
-        rows
+        for table in Table::ALL {
+            for mut row in scan(&self.stack, table).await {
+                for (name, value) in &mut row {
+                    if name == "last4" || name.starts_with("lr") {
+                        *value = AttributeValue::S("random".to_owned());
+                    }
+                }
+                let key = format!("{table:?} {} {}", text(&row, "pk"), text(&row, "sk"));
+                let form = json!([key, form(&AttributeValue::M(row))]).to_string();
+                let fixed = random.iter().fold(form, |form, (from, to)| form.replace(from, to));
+                let (key, form) = serde_json::from_str(&fixed).unwrap();
+                found.insert(key, form);
+            }
+        }
+        found
     }
 
-    /// Returns the same with fixed values in place of random ones.
-    pub(super) fn fixed(&self, value: &Value) -> Value {
-        let replaced = self.random.iter().fold(value.to_string(), |text, (from, to)| text.replace(from, to));
-        serde_json::from_str(&replaced).unwrap()
+    /// Returns each message in the queues by its name. Takes them out.
+    pub(super) async fn queued(&self) -> BTreeMap<String, Value> {
+        let stack = &self.stack;
+        let dispatch = stack.carried(delivery_id(uuid(1).into(), endpoint())).await.dispatch();
+        stack.lanes().send_one(Lane::Retry, QueueMessage::Attempt(dispatch), 0).await.unwrap();
+        stack.webhooks().drains.send(DrainMessage { account_id: user(), token: drain_token() }).await;
+        stack.sweep().await;
+        let mut found = BTreeMap::new();
+        for (queue, count) in
+            [(Queue::WebhooksFirst, 1), (Queue::WebhooksRetry, 1), (Queue::WebhooksSlow, 1), (Queue::Notices, 2)]
+        {
+            for message in stack.queue(queue).take(count).await {
+                let message: Value = serde_json::from_str(message.body.as_deref().unwrap()).unwrap();
+                found.insert(format!("{queue:?} {}", message["type"].as_str().unwrap()), message);
+            }
+        }
+        found
     }
+}
 
-    /// Returns a text as it was before [`fixed`](Self::fixed).
-    pub(super) fn as_written(&self, fixed: &str) -> String {
-        self.random.iter().fold(fixed.to_owned(), |text, (from, to)| text.replace(to, from))
-    }
+fn text<'r>(row: &'r Row, name: &str) -> &'r str {
+    row[name].as_s().unwrap()
+}
 
-    /// Returns the random names of runs, and what stands for them.
-    async fn generations(&self) -> Vec<(String, String)> {
-        let rows = scan(&self.stack, "marketplace-market").await;
-        let number = |row: &Value| match text(row, "pk") {
-            "head#catalog#0" => 0xb1,
-            "head#listings#0" => 0xb2,
-            _ => 0xb3,
-        };
-        let named = rows.iter().filter(|row| matches!(text(row, "sk"), "manifest" | "rebuild"));
-        named.map(|row| (text(row, "generation").to_owned(), uuid(number(row)).to_string())).collect()
+/// Returns a value with its type: text as text, and a number as a number.
+fn form(value: &AttributeValue) -> Value {
+    match value {
+        AttributeValue::S(text) => json!(text),
+        AttributeValue::N(number) => serde_json::from_str(number).unwrap(),
+        AttributeValue::B(bytes) => json!({"bytes": hex::encode(bytes)}),
+        AttributeValue::Bool(bool) => json!(bool),
+        AttributeValue::Ss(texts) => {
+            let mut texts = texts.clone();
+            texts.sort();
+            json!({"set": texts})
+        }
+        AttributeValue::L(values) => values.iter().map(form).collect(),
+        AttributeValue::M(values) => values.iter().map(|(name, value)| (name.clone(), form(value))).collect(),
+        other => panic!("unexpected attribute {other:?}"),
     }
+}
+
+/// Returns the form of a part: its layout, and its columns as they were before they were compressed. The compressed bytes
+/// depend on the version of zstd.
+fn columns(packed: &[u8]) -> Value {
+    let (head, compressed) = packed.split_at(5);
+    let columns = zstd::bulk::decompress(compressed, MAX_COLUMNS_BYTES).unwrap();
+    assert_eq!(u32::from_le_bytes(head[1..].try_into().unwrap()) as usize, columns.len());
+    json!({"layout": head[0], "columns": hex::encode(columns)})
 }
 
 /// Rotates a key of another user. Returns the random values of both keys, and what stands for them.
@@ -139,11 +171,6 @@ fn stands_for(text: &str, record: &KeyRecord, bits: u8, id: u128) -> [(String, S
     let hash = KeyText::parse(text).unwrap().hash().hex();
     let fixed_hash = KeyText::from_bits([bits; 32]).hash().hex();
     [(hash, fixed_hash), (record.key_id.to_string(), uuid(id).to_string())]
-}
-
-/// Returns the hash of packed bytes, as the manifest has it.
-pub(super) fn hash_of(packed: &[u8]) -> Vec<u8> {
-    ring::digest::digest(&ring::digest::SHA256, packed).as_ref().to_vec()
 }
 
 async fn market_and_accounts(stack: &Stack) {
@@ -211,7 +238,7 @@ async fn webhooks(stack: &Stack) {
 }
 
 /// Returns the token of the drain that is called.
-pub(super) fn drain_token() -> Token {
+fn drain_token() -> Token {
     Token::from(uuid(0xc4))
 }
 
@@ -232,7 +259,7 @@ fn endpoints() -> [WebhookEndpoint; 4] {
     let new = |id: u128, events: &[EventKind]| WebhookEndpoint {
         id: uuid(id).into(),
         account_id: user(),
-        url: URL.to_owned(),
+        url: "https://receiver.example/hook".to_owned(),
         events: events.iter().copied().collect(),
         switch: Switch::On,
         disabled_at: None,

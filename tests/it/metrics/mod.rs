@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use common::scope::Scope;
 use local::environment::Variables;
 use serde_json::{Value, json};
-use tests::{Fault, LogLine, Proxy, RuntimeApi, Stack, item, minute_with, set_limit};
+use tests::{Fault, LogLine, Proxy, RuntimeApi, Stack, minute_with, set_limit};
 
 /// Returns the metrics of a line without the ones in `times`, whose values depend on time. Asserts that these are
 /// there and not negative.
@@ -141,22 +141,19 @@ async fn requests_that_are_alike_share_lines_which_name_each_of_them() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn answers_from_a_replica_tell_its_age_and_size_and_the_memory() {
+async fn answers_from_a_replica_tell_its_age_and_the_memory() {
     let stack = Stack::new().await;
-    stack.feed(&[item("ak", "skin", Some("AK"), 1), item("m4", "skin", Some("M4"), 1)]).await;
     let key = stack.full_key().await;
     let variables = Variables::new(&stack.aws.endpoint_url);
-    for (function, records) in [("catalog", 2), ("listings", 0)] {
+    for function in ["catalog", "listings"] {
         let mut running = RuntimeApi::run(function, &variables).await;
         let path = format!("/v1/public/{function}");
         let (status, line) = ask(&mut running, get(&path, &key)).await;
         assert_eq!(status, 200);
-        let mut metrics = timeless_metrics(&line, function, &["MemoryUsed", "ReplicaLag"]);
+        assert_metrics(&timeless_metrics(&line, function, &["MemoryUsed", "ReplicaLag"]), &json!({}));
         assert!(line.json["ReplicaLag"].as_f64().unwrap() < 2_000.0, "{}", line.json);
         // Counts the key write, and a Query of the log if a second has passed, but no calls of loading.
         assert!((1..=2).contains(&line.json["store_calls"].as_u64().unwrap()), "{}", line.json);
-        assert_eq!(metrics.remove("ReplicaRecords"), Some(&json!(records)));
-        assert!(metrics.is_empty(), "{metrics:?}");
         let (status, line) = ask(&mut running, get(&path, "no-key")).await;
         assert_eq!(status, 401);
         assert_metrics(&line.metrics(function), &json!({}));
@@ -183,30 +180,11 @@ async fn an_instance_that_cannot_follow_its_log_tells_how_old_its_state_is() {
         assert!(begun.elapsed() < Duration::from_mins(1), "it still answers from a state that is a minute old");
     };
     let metrics = timeless_metrics(&line, "catalog", &["StoreRetries"]);
-    assert_eq!(metrics["ReplicaRecords"], &json!(0));
     assert!(metrics["ReplicaLag"].as_f64().unwrap() >= 2_000.0, "{}", line.json);
     let mut malformed = get("/v1/public/catalog", &key);
     malformed["rawQueryString"] = json!("page=0");
     let (status, line) = ask(&mut catalog, malformed).await;
     assert_eq!((status, line.json.get("ReplicaLag")), (400, None));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_404_counts_as_the_clients_error_and_logs_nothing_of_the_query() {
-    let stack = Stack::new().await;
-    let key = stack.full_key().await;
-    let mut item = RuntimeApi::run("item", &Variables::new(&stack.aws.endpoint_url)).await;
-    let mut event = get("/v1/public/items/{id}", &key);
-    event["pathParameters"] = json!({"id": "nothing"});
-    let (status, line) = ask(&mut item, event).await;
-    assert_eq!(status, 404);
-    assert_metrics(&line.metrics("item"), &json!({}));
-    assert_eq!(line.json["store_calls"], 2);
-    let mut docs = RuntimeApi::run("openapi", &Variables::new(&stack.aws.endpoint_url)).await;
-    let (status, line) = ask(&mut docs, RuntimeApi::event("$default", "/nowhere", "q=hush", &json!({}))).await;
-    assert_eq!(status, 404);
-    assert_metrics(&line.metrics("openapi"), &json!({}));
-    assert!(!docs.log().contains("hush") && !docs.log().contains("nowhere"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

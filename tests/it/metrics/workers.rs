@@ -186,29 +186,6 @@ async fn a_sweep_counts_the_drains_that_it_calls_and_those_that_were_lost() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sweep_counts_notices() {
-    let stack = Stack::new().await;
-    let receiver = Receiver::answering(500).await;
-    let user = uuid(5).into();
-    let (endpoint, _) = stack.endpoint(user, &receiver.url).await;
-    stack.prove(&endpoint).await;
-    stack.fan_out(&[sale(1, user)]).await;
-    let id = delivery_id(uuid(1).into(), endpoint.id);
-    let (sender, proxy) = stack.sender_behind_proxy().await;
-    for attempt in 1..=ATTEMPTS {
-        let message = stack.next_message(id).await;
-        if attempt == ATTEMPTS {
-            proxy.plan(|operation| if operation == "SendMessage" { Fault::Refuse } else { Fault::None });
-        }
-        hand(&sender, &[message]).await;
-    }
-    stack.clock.advance(Duration::from_mins(1));
-    let listener = Listener::start();
-    stack.sweep().await;
-    assert_metrics(&timeless_metrics(&listener.take()[0], "sweep", &[]), &json!({"Notices": 1}));
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_sweep_that_begins_no_further_page_counts_what_it_left_to_the_next_one() {
     let stack = Stack::new().await;
     let (store, now) = (stack.webhooks().store, stack.now());

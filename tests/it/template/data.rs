@@ -1,9 +1,9 @@
 //! What keeps data is in a template of its own: the project's tables, queues, bucket and secret, and nothing is lost with
 //! a stack.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use common::resources::{Index, MAX_RECEIVES, OBJECT_KEEP, PARTITION_KEY, Queue, Resources, SORT_KEY, TTL, Table};
+use common::resources::{Index, MAX_RECEIVES, OBJECT_KEEP, PARTITION_KEY, Queue, SORT_KEY, TTL, Table};
 use local::environment::{ACCOUNT_ID, REGION};
 use serde_json::{Value, json};
 use tests::{Template, arn};
@@ -12,13 +12,6 @@ use super::{assert_same, deployed, names};
 
 /// The properties that name a resource in AWS.
 const NAMES: [&str; 5] = ["TableName", "QueueName", "BucketName", "Bucket", "Name"];
-
-/// The pattern of a stack's name, wherever it is checked.
-const STACK_NAME: &str = "[a-z]([a-z0-9-]{0,28}[a-z0-9])?";
-/// The longest name that S3 allows for a bucket, and the longest of a region.
-const LONGEST_BUCKET: usize = 63;
-const LONGEST_REGION: &str = "ap-northeast-1";
-
 fn name_in_aws(resource: &Value) -> String {
     let properties = &resource["Properties"];
     let mut named = NAMES.iter().filter_map(|name| properties[name].as_str());
@@ -44,49 +37,6 @@ fn nothing_in_the_data_template_is_lost_with_its_stack_or_by_a_replacement() {
         assert_eq!(resource["DeletionPolicy"], "RetainExceptOnCreate", "{id}");
         assert_eq!(resource["UpdateReplacePolicy"], "Retain", "{id}");
     }
-}
-
-#[test]
-fn tables_can_be_deleted_only_if_the_operator_says_so() {
-    for (parameter, protected) in [("true", true), ("false", false)] {
-        let template = Template::with_parameters(&[("DeletionProtection", parameter)]);
-        let tables = template.resources("AWS::DynamoDB::Table");
-        assert_eq!(tables.len(), Table::ALL.len());
-        for (id, table) in tables {
-            assert_eq!(table["Properties"]["DeletionProtectionEnabled"], protected, "{id}");
-        }
-    }
-}
-
-#[test]
-fn a_ceiling_holds_for_every_table_and_index() {
-    let template = Template::with_parameters(&[("MaxReadUnits", "12000"), ("MaxWriteUnits", "4000")]);
-    let ceiling = json!({"MaxReadRequestUnits": "12000", "MaxWriteRequestUnits": "4000"});
-    for (id, table) in template.resources("AWS::DynamoDB::Table") {
-        let properties = &table["Properties"];
-        let indexes = properties["GlobalSecondaryIndexes"].as_array().into_iter().flatten();
-        for limited in indexes.chain([properties]) {
-            assert_eq!(limited["OnDemandThroughput"], ceiling, "{id}");
-        }
-    }
-}
-
-#[test]
-fn the_service_keeps_no_data() {
-    let kinds = |resources: BTreeMap<String, Value>| -> BTreeSet<String> {
-        resources.values().map(|resource| resource["Type"].as_str().unwrap().to_owned()).collect()
-    };
-    let keeping = kinds(Template::read().data());
-    assert_eq!(keeping.len(), 5, "{keeping:?}");
-    let service = kinds(Template::read().service());
-    assert!(service.is_disjoint(&keeping), "{service:?}");
-}
-
-#[test]
-fn the_longest_name_of_a_stack_leaves_room_for_the_rest_of_the_buckets_name() {
-    let bucket = Resources::new(&"a".repeat(30)).base_bucket(ACCOUNT_ID, LONGEST_REGION);
-    assert_eq!(bucket.len(), LONGEST_BUCKET);
-    assert!(include_str!("../../../infra/data/template.yaml").contains(STACK_NAME));
 }
 
 #[test]
@@ -172,50 +122,13 @@ fn expected_queue(queue: Queue) -> Value {
     properties
 }
 
-fn bucket_name() -> String {
-    names().base_bucket(ACCOUNT_ID, REGION)
-}
-
 #[test]
-fn the_template_has_the_projects_bucket_and_nothing_in_it_is_public_or_kept_for_ever() {
-    let mut deployed = deployed("AWS::S3::Bucket", "BucketName");
-    let lifecycle = json!({
-        "Id": "expire",
-        "Status": "Enabled",
-        "ExpirationInDays": OBJECT_KEEP.as_secs() / 86_400,
-        "AbortIncompleteMultipartUpload": {"DaysAfterInitiation": 1},
-    });
-    let expected = json!({
-        "BucketName": bucket_name(),
-        "BucketEncryption": {
-            "ServerSideEncryptionConfiguration": [{"ServerSideEncryptionByDefault": {"SSEAlgorithm": "AES256"}}],
-        },
-        "OwnershipControls": {"Rules": [{"ObjectOwnership": "BucketOwnerEnforced"}]},
-        "PublicAccessBlockConfiguration": {
-            "BlockPublicAcls": true,
-            "BlockPublicPolicy": true,
-            "IgnorePublicAcls": true,
-            "RestrictPublicBuckets": true,
-        },
-        "LifecycleConfiguration": {"Rules": [lifecycle]},
-    });
-    assert_same(&bucket_name(), deployed.remove(&bucket_name()).unwrap_or_default(), expected);
-    assert!(deployed.is_empty(), "{deployed:?}");
-}
-
-#[test]
-fn the_bucket_refuses_calls_that_are_not_encrypted() {
-    let mut policies = deployed("AWS::S3::BucketPolicy", "Bucket");
-    let policy = policies.remove(&bucket_name()).unwrap_or_default();
-    let bucket = arn::bucket(&bucket_name());
-    let statement = json!({
-        "Sid": "OnlyEncryptedCalls",
-        "Effect": "Deny",
-        "Principal": "*",
-        "Action": "s3:*",
-        "Resource": [bucket, format!("{bucket}/*")],
-        "Condition": {"Bool": {"aws:SecureTransport": "false"}},
-    });
-    assert_eq!(policy["PolicyDocument"]["Statement"], json!([statement]));
-    assert!(policies.is_empty(), "{policies:?}");
+fn objects_of_the_bucket_expire_when_no_reader_needs_them_any_more() {
+    let buckets = deployed("AWS::S3::Bucket", "BucketName");
+    let rules = &buckets[&names().base_bucket(ACCOUNT_ID, REGION)]["LifecycleConfiguration"]["Rules"];
+    let [rule] = &rules.as_array().unwrap()[..] else { panic!("{rules}") };
+    assert_eq!(
+        (&rule["Status"], &rule["ExpirationInDays"]),
+        (&json!("Enabled"), &json!(OBJECT_KEEP.as_secs() / 86_400))
+    );
 }

@@ -91,17 +91,6 @@ fn every_variable_names_its_own_resource() {
 }
 
 #[test]
-fn the_domain_can_be_reached_by_each_kind_of_address_that_its_record_names() {
-    let template = Template::read();
-    let groups = template.resources("AWS::Route53::RecordSetGroup");
-    let records = groups["ApiDomainRecord"]["Properties"]["RecordSets"].as_array().unwrap();
-    assert_eq!(records.iter().map(|record| record["Type"].as_str().unwrap()).collect::<Vec<_>>(), ["A", "AAAA"]);
-    let domains = template.resources("AWS::ApiGatewayV2::DomainName");
-    let configurations = &domains["ApiDomain"]["Properties"]["DomainNameConfigurations"];
-    assert_eq!(configurations[0]["IpAddressType"], "dualstack");
-}
-
-#[test]
 fn the_gateway_has_the_routes_of_the_project() {
     let mut deployed = BTreeSet::new();
     for (name, function) in &Template::read().functions {
@@ -140,13 +129,6 @@ fn queues_trigger_their_functions_with_partial_failure_and_a_long_enough_visibil
 }
 
 #[test]
-fn the_feed_can_have_batches_as_large_as_ingest_takes_and_no_larger() {
-    let longest = |name| &Template::read().parameter(name)["MaxValue"];
-    assert_eq!(*longest("FeedBatch"), Batching::LARGEST.messages);
-    assert_eq!(*longest("FeedBatchWindow"), Batching::LARGEST.window.as_secs());
-}
-
-#[test]
 fn schedules_trigger_their_functions_as_often_as_the_code_expects() {
     let mut schedules = BTreeSet::new();
     for (name, function) in &Template::read().functions {
@@ -174,11 +156,6 @@ fn networks(template: &Template) -> BTreeMap<&str, &Value> {
     networks.filter(|(_, network)| !network.is_null()).collect()
 }
 
-#[test]
-fn no_function_is_in_a_network_by_default() {
-    assert_eq!(networks(Template::read()), BTreeMap::new());
-}
-
 /// The network has no IPv6, because a VPC's own IPv6 addresses are public ones to the address guard.
 #[test]
 fn subnets_and_security_groups_put_webhook_alone_into_a_network_without_ipv6() {
@@ -198,23 +175,6 @@ fn subnets_and_security_groups_are_given_together_or_not_at_all() {
         let template = Template::with_parameters(&[(SUBNETS, subnets), (GROUPS, groups)]);
         assert_eq!(template.objections(), objection.as_slice(), "{subnets:?} {groups:?}");
     }
-}
-
-/// SAM adds the permissions to make network interfaces by itself. Lambda needs them, the function's own code does not.
-#[test]
-fn the_code_of_webhook_may_not_use_the_permissions_that_make_its_network_interfaces() {
-    let properties = &Template::read().functions["webhook"].properties;
-    let statements = properties["Policies"][0]["Statement"].as_array().unwrap();
-    let denied: Vec<&Value> = statements.iter().filter(|statement| statement["Effect"] == "Deny").collect();
-    let function = properties["FunctionName"].as_str().unwrap();
-    let own_calls = [function, &format!("{function}:*")].map(arn::function);
-    let expected = json!({
-        "Effect": "Deny",
-        "Action": "ec2:*",
-        "Resource": "*",
-        "Condition": {"ArnLike": {"lambda:SourceFunctionArn": own_calls}},
-    });
-    assert_eq!(denied, [&expected]);
 }
 
 #[test]

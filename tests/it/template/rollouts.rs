@@ -1,14 +1,12 @@
 //! How new versions get their traffic. Everything calls a function by its alias, `CodeDeploy` moves the alias, and asks the
 //! hook before the first.
-//!
-//! Compares the workflows of the delivery pipeline with the script that they call.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use common::resources::ALIAS;
 use pretraffic::{STACK_VARIABLE, VERSIONS_VARIABLE};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tests::{Function, Template, arn};
 
 use super::names;
@@ -132,91 +130,10 @@ fn every_parameter_in_a_functions_properties_is_one_of_those_that_make_new_versi
     assert_eq!(Template::read().parameters_of_functions(), known.into());
 }
 
-#[test]
-fn only_catalog_and_listings_have_provisioned_concurrency_and_only_if_asked() {
-    let provisioned = |template: &Template| -> Vec<(String, Value)> {
-        let all = template.functions.iter();
-        let all =
-            all.map(|(name, function)| (name.clone(), function.properties["ProvisionedConcurrencyConfig"].clone()));
-        all.filter(|(_, config)| !config.is_null()).collect()
-    };
-    assert!(provisioned(Template::read()).is_empty());
-    let config = || json!({"ProvisionedConcurrentExecutions": "2"});
-    let asked = Template::with_parameters(&[("ProvisionedConcurrency", "2")]);
-    assert_eq!(provisioned(&asked), ["catalog", "listings"].map(|name| (name.to_owned(), config())));
-}
-
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
-
-#[test]
-fn workflows_take_every_step_of_the_script_and_no_other() {
-    let offered: BTreeSet<String> = read("infra/pipeline/run")
-        .lines()
-        .filter_map(|line| line.trim().strip_suffix(" ;;")?.split_once(") "))
-        .map(|(step, _)| step.to_owned())
-        .filter(|step| step != "*")
-        .collect();
-    assert!(offered.contains("deploy"), "{offered:?}");
-    assert_eq!(workflows().iter().flat_map(|text| steps(text)).collect::<BTreeSet<_>>(), offered);
-}
-
-#[test]
-fn every_action_is_pinned_by_its_commit() {
-    let workflows = workflows();
-    let lines = workflows.iter().flat_map(|text| text.lines());
-    let used: Vec<&str> =
-        lines.filter_map(|line| line.trim().trim_start_matches("- ").strip_prefix("uses: ")).collect();
-    assert!(!used.is_empty());
-    for action in used {
-        let pin = action.split_once('@').and_then(|(_, rest)| rest.split(' ').next());
-        let pinned = pin.is_some_and(|pin| pin.len() == 40 && pin.bytes().all(|byte| byte.is_ascii_hexdigit()));
-        assert!(pinned || action.starts_with("./.github/workflows/"), "{action}");
-    }
-}
-
-/// Credentials come from the job's own token. A key that is stored could leak.
-#[test]
-fn no_workflow_uses_a_stored_secret() {
-    for text in workflows() {
-        assert!(!text.contains("secrets."), "{text}");
-    }
-}
-
-/// Without an address of its own, `smoke` asks the gateway, which refuses what does not come through the edge.
-#[test]
-fn a_stage_is_deployed_to_its_own_region_and_asked_at_its_own_address() {
-    let stage = read(".github/workflows/stage.yml");
-    let script = read("infra/pipeline/run");
-    for (variable, used) in
-        [("AWS_REGION", "--region \"$AWS_REGION\""), ("MARKETPLACE_BASE_URL", "${MARKETPLACE_BASE_URL:-")]
-    {
-        assert!(stage.contains(&format!("{variable}: ${{{{ vars.")), "{variable}");
-        assert!(script.contains(used), "{variable}");
-    }
-}
-
-/// Returns the steps that a text calls the script with.
-fn steps(text: &str) -> BTreeSet<String> {
-    let calls = text.split("infra/pipeline/run ").skip(1);
-    calls.map(|call| call.chars().take_while(|each| each.is_ascii_lowercase() || *each == '-').collect()).collect()
-}
-
-fn workflows() -> Vec<String> {
-    let folder = std::fs::read_dir(Path::new(ROOT).join(".github/workflows")).unwrap();
-    folder.map(|entry| std::fs::read_to_string(entry.unwrap().path()).unwrap()).collect()
-}
 
 fn read(path: &str) -> String {
     std::fs::read_to_string(Path::new(ROOT).join(path)).unwrap()
-}
-
-#[test]
-fn the_smoke_test_gives_parameters_that_the_templates_have() {
-    let (stack, templates) = (read("infra/smoke/stack.py"), read("template.yaml") + &read("infra/data/template.yaml"));
-    let (given, _) = stack.split_once("PARAMETERS = {\n").and_then(|(_, rest)| rest.split_once("\n}")).unwrap();
-    for name in given.lines().map(|line| line.split('"').nth(1).unwrap()) {
-        assert!(templates.contains(&format!("\n  {name}:\n    Type: ")), "{name}");
-    }
 }
 
 /// `CloudFormation` passes over a value of a parameter that a template does not have, without a word.

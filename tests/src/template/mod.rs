@@ -70,11 +70,6 @@ impl Template {
         all_resources(&self.data)
     }
 
-    /// Returns the definition of a parameter.
-    pub fn parameter(&self, name: &str) -> &Value {
-        &self.document["Parameters"][name]
-    }
-
     /// Returns the parameters that the functions' properties refer to, conditions left out.
     pub fn parameters_of_functions(&self) -> BTreeSet<&str> {
         let resources = self.document["Resources"].as_object().unwrap().values();
@@ -138,9 +133,6 @@ fn all_resources(document: &Value) -> BTreeMap<String, Value> {
     resources.map(|(id, resource)| (id.clone(), Values(document).evaluated(resource))).collect()
 }
 
-/// `CodeDeploy` invokes only functions whose names begin like this.
-const HOOK_PREFIX: &str = "CodeDeployHook_";
-
 /// A function.
 #[derive(Debug)]
 pub struct Function {
@@ -158,8 +150,8 @@ impl Function {
         let mut properties = globals.clone();
         merge(&mut properties, &resource["Properties"]);
         let name = text(&properties["FunctionName"]);
-        let name = name.strip_prefix(HOOK_PREFIX).unwrap_or(name);
-        let name = name.strip_prefix(Resources::DEFAULT_STACK).unwrap()[1..].to_owned();
+        let own = name.split_once(Resources::DEFAULT_STACK).unwrap().1;
+        let name = own[1..].to_owned();
         let variables = properties["Environment"]["Variables"].as_object().into_iter().flat_map(|all| all.keys());
         let policies = properties["Policies"].as_array().into_iter().flatten();
         let statements = policies.flat_map(|policy| policy["Statement"].as_array().expect("statements, not names"));
@@ -186,7 +178,7 @@ impl Function {
 
     /// Returns whether it is the hook of deployments.
     pub fn is_hook(&self) -> bool {
-        text(&self.properties["FunctionName"]).starts_with(HOOK_PREFIX)
+        self.properties["FunctionName"] == Resources::new(Resources::DEFAULT_STACK).hook()
     }
 
     /// Returns whether it is told the name of a table.

@@ -20,8 +20,6 @@ pub struct Monitor {
     /// The alarm's name without the stack's, or the graph's title.
     pub name: String,
     pub watched: BTreeSet<WatchedMetric>,
-    /// The expressions by which a graph searches for metrics. `CloudWatch` takes none from alarms.
-    pub searches: Vec<String>,
 }
 
 /// A metric of one resource.
@@ -29,21 +27,19 @@ pub struct Monitor {
 pub struct WatchedMetric {
     pub namespace: String,
     pub metric: String,
-    pub resource: Resource,
+    /// The dimension that names a resource, and the resource's name. With several dimensions, their names and values are
+    /// joined by `/`. Both are empty for a metric of the whole account.
+    pub resource: (String, String),
 }
-
-/// The dimension that names a resource, and the resource's name. With several dimensions, their names and values are
-/// joined by `/`. Both are empty for a metric of the whole account.
-pub type Resource = (String, String);
 
 /// Returns all alarms that somebody is told of.
 pub fn alarms() -> Vec<Monitor> {
     alarms_in(ALARMS)
 }
 
-/// Returns the alarms of the probe.
-pub fn probe_alarms() -> Vec<Monitor> {
-    alarms_in(PROBE)
+/// Returns the only alarm of the probe.
+pub fn probe_alarm() -> Monitor {
+    alarms_in(PROBE).remove(0)
 }
 
 /// Returns the properties of a resource of the probe. References become the names of what they refer to.
@@ -56,7 +52,7 @@ fn alarms_in(file: &'static str) -> Vec<Monitor> {
     let alarms = resources.values().filter(|resource| resource["Type"] == "AWS::CloudWatch::Alarm").map(|alarm| {
         let properties = &alarm["Properties"];
         let name = text(&properties["AlarmName"]).strip_prefix("marketplace-").unwrap().to_owned();
-        Monitor { file, name, watched: of_alarm(properties), searches: Vec::new() }
+        Monitor { file, name, watched: of_alarm(properties) }
     });
     alarms.collect()
 }
@@ -70,9 +66,7 @@ pub fn graphs() -> Vec<Monitor> {
     let graphs = graphs.map(|graph| {
         let properties = &graph["properties"];
         let name = text(&properties["title"]).to_owned();
-        let rows = properties["metrics"].as_array().unwrap();
-        let searches = rows.iter().filter_map(|row| row[0]["expression"].as_str().map(str::to_owned)).collect();
-        Monitor { file: DASHBOARD, name, watched: of_graph(rows), searches }
+        Monitor { file: DASHBOARD, name, watched: of_graph(properties["metrics"].as_array().unwrap()) }
     });
     graphs.collect()
 }

@@ -1,15 +1,20 @@
-//! The description has the scopes, the parameters' bounds and the headers of the code. A test of the local instance
-//! compares each operation with its endpoint.
+//! The description has the routes, the closed lists, the parameters' bounds and the headers of the code. A test of the local
+//! instance compares each operation with its endpoint.
 
 use std::collections::BTreeSet;
 
 use api::auth::Rate;
-use api::error::ApiError;
+use api::error::{ApiError, FieldCode};
 use api::gateway::{Event, Request};
 use api::reply::{JSON, respond};
+use api::routes::{DESCRIPTION, ME, ROUTES};
 use api::{CacheControl, Reply, Response, State, params};
 use common::clock::{Moment, SystemClock};
-use common::scope::{Budget, Scope};
+use common::event::{CancelledBy, WithdrawalStatus};
+use common::names::ClosedEnum;
+use common::paging::{ItemInclude, Sort};
+use common::records::{ListingKind, OrderSource};
+use common::scope::{Budget, Scope, Tier};
 use common::timestamp::Timestamp;
 use http::HeaderMap;
 use serde_json::{Map, Value, json};
@@ -17,13 +22,71 @@ use serde_json::{Map, Value, json};
 use super::{description, errors, misfits, operations, resolved};
 
 #[test]
-fn every_scope_is_needed_somewhere() {
+fn the_paths_are_those_of_the_routes() {
     let document = description();
-    let needed: BTreeSet<_> = operations(&document)
-        .into_iter()
-        .filter_map(|(_, operation)| operation.get("x-required-scope")?.as_str().map(str::to_owned))
-        .collect();
-    assert_eq!(needed, Scope::ALL.iter().map(Scope::to_string).collect());
+    let described: BTreeSet<_> = operations(&document).into_iter().map(|(path, _)| path).collect();
+    assert_eq!(described, ROUTES.iter().map(|route| route.path).collect());
+}
+
+#[test]
+fn the_closed_lists_are_those_of_the_code() {
+    fn names<T: ClosedEnum>() -> Value {
+        T::MEMBERS.iter().map(|member| member.name()).collect()
+    }
+    let document = description();
+    for (schema, expected) in [
+        ("Scope", names::<Scope>()),
+        ("Tier", names::<Tier>()),
+        ("ListingKind", names::<ListingKind>()),
+        ("OrderSource", names::<OrderSource>()),
+        ("CancelledBy", names::<CancelledBy>()),
+        ("WithdrawalStatus", names::<WithdrawalStatus>()),
+        ("FieldCode", names::<FieldCode>()),
+    ] {
+        assert_eq!(document["components"]["schemas"][schema]["enum"], expected, "{schema}");
+    }
+    assert_eq!(parameter(&document, "/v1/public/items/{id}", "include")["enum"], names::<ItemInclude>());
+    let sort = parameter(&document, "/v1/public/listings", "sort");
+    assert_eq!((&sort["enum"], &sort["default"]), (&names::<Sort>(), &json!(Sort::DEFAULT)));
+}
+
+/// Returns the schema of a parameter.
+fn parameter<'a>(document: &'a Value, path: &str, name: &str) -> &'a Value {
+    let parameters = document["paths"][path]["get"]["parameters"].as_array().unwrap();
+    &parameters.iter().find(|parameter| parameter["name"] == name).unwrap()["schema"]
+}
+
+#[test]
+fn every_operation_can_end_as_the_design_says() {
+    let document = description();
+    for (path, operation) in operations(&document) {
+        let mut expected = BTreeSet::from(["200", "304", "405"]);
+        if path != DESCRIPTION.path {
+            expected.extend(["400", "401", "429", "500", "503"]);
+        }
+        if operation.get("x-required-scope").is_some() {
+            expected.insert("403");
+        }
+        if path.contains('{') {
+            expected.insert("404");
+        }
+        let described = operation["responses"].as_object().unwrap().keys().map(String::as_str);
+        assert_eq!(described.collect::<BTreeSet<_>>(), expected, "{path}");
+    }
+}
+
+#[test]
+fn the_scope_is_a_security_requirement() {
+    let document = description();
+    assert_eq!(document["components"]["securitySchemes"]["ApiKey"]["scheme"], "bearer");
+    for (path, operation) in operations(&document) {
+        let expected = match (path, operation.get("x-required-scope")) {
+            (path, None) if path == DESCRIPTION.path => json!([]),
+            (path, None) if path == ME.path => json!([{"ApiKey": []}]),
+            (_, scope) => json!([{"ApiKey": [scope.unwrap()]}]),
+        };
+        assert_eq!(operation["security"], expected, "{path}");
+    }
 }
 
 /// A parameter's schema accepts a value if and only if the endpoint accepts it.

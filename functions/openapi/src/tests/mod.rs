@@ -1,7 +1,6 @@
 //! Tests of the description as clients receive it. What stands both there and in the code must agree, so they compare it
 //! with the code's values.
 
-mod document;
 mod endpoints;
 mod errors;
 mod events;

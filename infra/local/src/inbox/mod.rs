@@ -1,46 +1,44 @@
-//! A webhook receiver for developers, with a page that shows live what arrives and whether it verifies.
+//! A webhook receiver for developers, with a page that shows what arrives and whether it verifies.
 
 mod delivery;
-mod secrets;
-mod store;
 
-use std::io;
+use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use common::aws::{Missing, Patience};
 use common::clock::Clock;
-use futures_util::stream::{Stream, unfold};
+use common::ids::DeliveryId;
+use common::preflight;
+use common::runtime::Service;
 use http::header::{
     ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
+use http::request::Parts;
 use http::{HeaderValue, Request, Response, StatusCode};
-use http_body_util::{BodyExt, StreamBody};
-use hyper::body::{Frame, Incoming};
-use serde_json::json;
-use tokio::sync::watch;
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
 use tokio::time::{sleep, timeout};
 use uuid::Uuid;
-
-pub use secrets::{SecretSource, StoredSecrets};
+use webhooks::secrets::{EndpointSecret, KeyringCache};
+use webhooks::store::WebhookStore;
 
 use crate::server::{Body, full};
 use delivery::ReceivedDelivery;
-use store::{Cursor, KeptDeliveries, Store, Update};
 
 /// The page, and an address for deliveries.
 const HOME_PATH: &str = "/dev/inbox";
 /// What the page shows, as JSON for scripts.
 const LIST_PATH: &str = "/dev/inbox.json";
-/// The event stream that the page follows.
-const EVENTS_PATH: &str = "/dev/inbox/events";
 /// The longest body that is kept, in bytes.
 const MAX_BODY_BYTES: usize = 256 * 1024;
-/// An idle event stream sends something this often, so that each side notices when the other has gone.
-const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
-const KEEP_ALIVE_COMMENT: &str = ":\n\n";
+/// The most deliveries that are kept.
+const MAX_DELIVERIES: usize = 200;
+/// The longest wait for secrets. Meanwhile the sender waits for the inbox's answer.
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The page. It is self-contained and holds nothing of a delivery; the script inserts deliveries as text only.
 const PAGE: &str = include_str!("page.html");
@@ -49,15 +47,19 @@ const SCRIPT: &str = include_str!("script.js");
 
 /// The latest deliveries that came to `/dev/inbox` or below it, in memory.
 pub struct Inbox {
-    store: Store,
-    secrets: Arc<dyn SecretSource>,
+    newest_first: Mutex<VecDeque<ReceivedDelivery>>,
+    store: WebhookStore,
+    keyring: KeyringCache,
     clock: Arc<dyn Clock>,
 }
 
 impl Inbox {
-    /// Creates an empty inbox that verifies with these secrets, at this clock's time.
-    pub fn new(secrets: Arc<dyn SecretSource>, clock: Arc<dyn Clock>) -> Self {
-        Self { store: Store::default(), secrets, clock }
+    /// Creates an empty inbox. It verifies deliveries of the stack's own endpoints, with the webhooks table and the
+    /// keyring that a function would use in this environment.
+    pub fn new(service: &Service<'_>) -> Result<Self, Missing> {
+        let store = WebhookStore::from_service(service, Patience::Request, preflight::get)?;
+        let keyring = KeyringCache::from_service(service)?;
+        Ok(Self { newest_first: Mutex::default(), store, keyring, clock: Arc::clone(&service.clock) })
     }
 
     /// Returns whether requests to this path belong to the inbox.
@@ -70,25 +72,19 @@ impl Inbox {
         match (request.uri().path(), request.method().as_str()) {
             (HOME_PATH, "GET" | "HEAD") => page(),
             (LIST_PATH, "GET" | "HEAD") => {
-                let kept = self.store.newest_first();
-                let kept: Vec<_> = kept.iter().map(Arc::as_ref).collect();
-                match serde_json::to_string(&kept) {
+                let json = self.kept(|newest_first| serde_json::to_string(newest_first));
+                match json {
                     Ok(json) => reply(StatusCode::OK, "application/json", full(json)),
                     Err(error) => text(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
                 }
             }
-            (EVENTS_PATH, "GET") => {
-                let events = StreamBody::new(events(self.store.follow(), KEEP_ALIVE_INTERVAL)).boxed();
-                reply(StatusCode::OK, "text/event-stream", events)
-            }
             (HOME_PATH, "DELETE") => {
-                self.store.clear();
+                self.kept(VecDeque::clear);
                 text(StatusCode::NO_CONTENT, "")
             }
             (LIST_PATH, _) => not_allowed("GET, HEAD"),
             (_, "POST") => self.receive(request).await,
             (HOME_PATH, _) => not_allowed("GET, HEAD, POST, DELETE"),
-            (EVENTS_PATH, _) => not_allowed("GET, POST"),
             _ => not_allowed("POST"),
         }
     }
@@ -102,13 +98,36 @@ impl Inbox {
             Ok(None) => return text(StatusCode::PAYLOAD_TOO_LARGE, "the inbox accepts up to 256 KB\n"),
             Err(error) => return text(StatusCode::BAD_REQUEST, &format!("{error}\n")),
         };
-        let secrets = self.secrets.secrets_for(&head).await;
-        self.store.add(ReceivedDelivery::from_request(&head, body, &secrets, received_at));
+        let secrets = timeout(LOOKUP_TIMEOUT, self.secrets(&head)).await.ok().flatten().unwrap_or_default();
+        self.keep(ReceivedDelivery::from_request(&head, body, &secrets, received_at));
         let Some((status, delay)) = behaviour(head.uri.path()) else {
             return text(StatusCode::BAD_REQUEST, "in status/N, N must be 200 to 599; in slow/N, 0 to 60\n");
         };
         sleep(delay).await;
         text(status, "")
+    }
+
+    /// Returns the currently valid secrets of the endpoint to which the sender sent a delivery with this head.
+    async fn secrets(&self, head: &Parts) -> Option<Vec<EndpointSecret>> {
+        let id: DeliveryId = head.headers.get("x-service-delivery-id")?.to_str().ok()?.parse().ok()?;
+        let delivery = self.store.delivery(id).await.ok()??;
+        let endpoint = self.store.endpoint(delivery.account_id, delivery.endpoint_id).await.ok()??;
+        let secrets = self.keyring.open(endpoint.id, &endpoint.secrets).await.ok()?;
+        Some(secrets.valid(self.clock.now()).cloned().collect())
+    }
+
+    /// Keeps a delivery, counts how often its id has arrived, and forgets the oldest one beyond [`MAX_DELIVERIES`].
+    fn keep(&self, mut delivery: ReceivedDelivery) {
+        self.kept(|newest_first| {
+            let mut same = newest_first.iter().filter(|one| one.id.is_some() && one.id == delivery.id);
+            delivery.seen = same.next().map_or(1, |latest| latest.seen + 1);
+            newest_first.push_front(delivery);
+            newest_first.truncate(MAX_DELIVERIES);
+        });
+    }
+
+    fn kept<T>(&self, act: impl FnOnce(&mut VecDeque<ReceivedDelivery>) -> T) -> T {
+        act(&mut self.newest_first.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -143,25 +162,6 @@ async fn read(mut body: Incoming) -> hyper::Result<Option<Bytes>> {
         }
     }
     Ok((length <= MAX_BODY_BYTES).then(|| kept.freeze()))
-}
-
-/// Sends what is kept, then whatever arrives, without end. An `emptied` event says that the inbox no longer has what the
-/// reader has. Each `delivery` event is a delivery as in the list.
-fn events(kept: watch::Receiver<KeptDeliveries>, keep_alive: Duration) -> impl Stream<Item = io::Result<Frame<Bytes>>> {
-    unfold((kept, Cursor::default()), move |(mut kept, cursor)| async move {
-        let update = match timeout(keep_alive, kept.wait_for(|kept| kept.after(cursor).is_some())).await {
-            Ok(Ok(kept)) => kept.after(cursor),
-            Ok(Err(_)) => return None,
-            Err(_) => None,
-        };
-        // This JSON has no line breaks, so the data is one line.
-        let (cursor, text) = match update {
-            Some((next, Update::Emptied)) => (next, "retry: 1000\nevent: emptied\ndata: -\n\n".to_owned()),
-            Some((next, Update::Arrived(one))) => (next, format!("event: delivery\ndata: {}\n\n", json!(one))),
-            None => (cursor, KEEP_ALIVE_COMMENT.to_owned()),
-        };
-        Some((Ok(Frame::data(Bytes::from(text))), (kept, cursor)))
-    })
 }
 
 /// Returns the page. Its policy lets it run its own script and connect to its own origin, and nothing else.
@@ -205,20 +205,6 @@ fn reply(status: StatusCode, content_type: &'static str, body: Body) -> Response
 #[cfg(test)]
 mod tests {
     use super::*;
-    use futures_util::{StreamExt, TryStreamExt};
-
-    #[tokio::test]
-    async fn the_event_stream_keeps_alive_while_nothing_comes_and_ends_with_the_inbox() {
-        let store = Store::default();
-        let events = events(store.follow(), Duration::from_millis(1));
-        let mut texts = Box::pin(events.map_ok(|frame| frame.into_data().unwrap()));
-        assert!(texts.next().await.unwrap().unwrap().starts_with(b"retry: 1000\n"));
-        for _ in 0..2 {
-            assert_eq!(texts.next().await.unwrap().unwrap(), KEEP_ALIVE_COMMENT);
-        }
-        drop(store);
-        assert!(texts.next().await.is_none());
-    }
 
     #[test]
     fn the_page_fetches_nothing_and_makes_no_markup_of_what_arrived() {
@@ -230,11 +216,5 @@ mod tests {
             assert!(!SCRIPT.contains(sink), "{sink}");
         }
         assert!(!SCRIPT.contains("</"), "this would end the script element");
-    }
-
-    #[test]
-    fn each_page_has_a_nonce_of_its_own() {
-        let policy = || page().headers()[CONTENT_SECURITY_POLICY].clone();
-        assert_ne!(policy(), policy());
     }
 }

@@ -1,30 +1,23 @@
 'use strict';
 
-// As many as the service keeps.
-const KEPT = 200;
 // Deeper JSON is shown as it came: its indentation would grow beyond all bounds.
 const DEEPEST = 64;
 
 const by = (id) => document.getElementById(id);
 const list = by('deliveries');
 
-function follow() {
-  const source = new EventSource('/dev/inbox/events');
-  source.addEventListener('open', () => tell(true));
-  source.addEventListener('emptied', () => {
-    list.replaceChildren();
+async function follow() {
+  try {
+    const kept = await (await fetch('/dev/inbox.json')).json();
+    const keys = new Set(kept.map((delivery) => delivery.key));
+    for (const item of [...list.children]) if (!keys.delete(item.dataset.key)) item.remove();
+    for (const delivery of kept.reverse()) if (keys.has(delivery.key)) list.prepend(row(delivery));
+    tell(true);
     recount();
-  });
-  source.addEventListener('delivery', (event) => {
-    list.prepend(row(JSON.parse(event.data)));
-    while (list.children.length > KEPT) list.lastElementChild.remove();
-    recount();
-  });
-  source.addEventListener('error', () => {
+  } catch {
     tell(false);
-    // Most failures the browser mends by itself.
-    if (source.readyState === EventSource.CLOSED) setTimeout(follow, 1000);
-  });
+  }
+  setTimeout(follow, 1000);
 }
 
 function tell(isLive) {
@@ -46,6 +39,7 @@ function row(delivery) {
   const item = by('delivery').content.cloneNode(true).firstElementChild;
   const at = (selector) => item.querySelector(selector);
   const arrived = new Date(delivery.received_at);
+  item.dataset.key = delivery.key;
   at('time').textContent = clock(arrived, 3);
   at('time').title = arrived.toString();
   at('.event').textContent = shown(delivery.event ?? '–');

@@ -6,7 +6,6 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::error::{ContextKind, ContextValue};
 use clap::{Command, CommandFactory, Parser};
 use clap_complete::Shell;
 use terminal::Output;
@@ -14,14 +13,6 @@ use terminal::Output;
 use super::Arguments;
 use crate::failure::CommandFailure;
 
-/// What is no longer there: the command, its option or subcommand, and what to use in its place.
-const DROPPED: [(&str, &str, &str); 5] = [
-    ("update", "--follow-tier", "Use `--limit tier`."),
-    ("enable", "--resend-held", "Then run `marketctl webhooks resend --endpoint ID --status held`."),
-    ("webhooks", "repair", "Run `marketctl repair --table webhooks`."),
-    ("repair", "--name", "Run `marketctl restore`: it repairs the restored table before it takes the old one's place."),
-    ("repair", "--revoked-in", "Run `marketctl restore keys`: it revokes again what was revoked meanwhile."),
-];
 /// How keys and secrets begin.
 const SECRET_PREFIXES: [&str; 2] = ["sk_", "whsec_"];
 
@@ -39,27 +30,13 @@ pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Argumen
     }
     let text = without_secrets(&error.to_string());
     let output = Output::from_json_flag(arguments.iter().any(|argument| argument == "--json"));
-    let dropped = dropped(&error, &arguments);
-    if output == Output::Text && dropped.is_none() && text == error.to_string() {
+    if output == Output::Text && text == error.to_string() {
         let _ = error.print();
         return Err(ExitCode::from(CommandFailure::WRONG_USAGE));
     }
     let (message, hint) = text.split_once("\n\n").unwrap_or((&text, "Try --help."));
     let message = message.trim_start_matches("error: ").trim_end();
-    let failure = CommandFailure::usage(message, dropped.map_or_else(|| hint.trim().to_owned(), str::to_owned));
-    Err(failure.print(output))
-}
-
-/// Returns what to use in place of something that is no longer there, if that is what is wrong.
-fn dropped(error: &clap::Error, arguments: &[OsString]) -> Option<&'static str> {
-    let named = [ContextKind::InvalidArg, ContextKind::InvalidSubcommand].into_iter().find_map(|kind| {
-        let ContextValue::String(named) = error.get(kind)? else { return None };
-        Some(named.as_str())
-    })?;
-    let is_meant = |(command, dropped, _): &&(&str, &str, &str)| {
-        named == *dropped && arguments.iter().any(|argument| argument == command)
-    };
-    DROPPED.iter().find(is_meant).map(|(.., replacement)| *replacement)
+    Err(CommandFailure::usage(message, hint.trim().to_owned()).print(output))
 }
 
 /// Cuts keys and secrets out of a text that quotes the command line. Shells remember it, but no log should have it too.

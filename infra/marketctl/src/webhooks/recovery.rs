@@ -167,7 +167,6 @@ impl RecoveryReport {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
     use webhooks::store::Span;
 
     const ID: &str = "6f9619ff-8b86-d011-b42d-00c04fc964ff";
@@ -193,39 +192,6 @@ mod tests {
 
     fn id() -> EndpointId {
         ID.parse().unwrap()
-    }
-
-    #[test]
-    fn the_document_has_what_was_found_and_what_became_of_it() {
-        let found = json!({
-            "endpoint_id": ID, "dry_run": true, "held": 30, "failed": 4, "pending": 0, "oldest": "2026-11-20T10:00:00.000Z",
-            "newest": "2026-11-21T19:00:00.000Z", "sent": 0,
-            "skipped": {"changed": 0, "too_many_rounds": 0, "too_many_rounds_today": 0, "expired": 0}, "left": 34,
-        });
-        assert_eq!(serde_json::to_value(RecoveryReport::counted(id(), &survey())).unwrap(), found);
-        let mut done = found;
-        (done["dry_run"], done["sent"], done["left"]) = (json!(false), json!(20), json!(8));
-        done["skipped"] = json!({"changed": 3, "too_many_rounds": 2, "too_many_rounds_today": 0, "expired": 1});
-        assert_eq!(serde_json::to_value(RecoveryReport::new(id(), &recovery(None))).unwrap(), done);
-    }
-
-    #[test]
-    fn people_see_two_lines() {
-        let found = format!(
-            "Endpoint {ID} had 30 held, 4 failed and 0 pending deliveries, from 2026-11-20 10:00:00Z to 2026-11-21 19:00:00Z.\n"
-        );
-        let text = RecoveryReport::counted(id(), &survey()).text();
-        assert_eq!(text, format!("{found}Nothing was sent. Without --dry-run they are sent again."));
-        let text = RecoveryReport::new(id(), &recovery(None)).text();
-        let counts = "Queued: 20. Changed meanwhile: 3. With too many rounds: 2. No longer kept: 1. Left: 8.";
-        assert_eq!(text, format!("{found}{counts}"));
-        let text = RecoveryReport::counted(id(), &Survey::default()).text();
-        assert_eq!(
-            text,
-            format!(
-                "Endpoint {ID} has no such deliveries to send again. What is due within five minutes is sent by itself."
-            )
-        );
     }
 
     #[test]

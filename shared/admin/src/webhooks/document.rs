@@ -238,7 +238,6 @@ fn next_attempt_at(delivery: &Delivery) -> Option<Timestamp> {
 
 #[cfg(test)]
 mod tests {
-    use common::rotation::Secrets;
     use serde_json::{Value, json};
     use webhooks::delivery::{Lease, Token};
 
@@ -249,24 +248,6 @@ mod tests {
 
     fn at(millis: i64) -> Timestamp {
         Timestamp::from_millis(millis)
-    }
-
-    fn endpoint(switch: Switch) -> WebhookEndpoint {
-        WebhookEndpoint {
-            id: ID.parse().unwrap(),
-            account_id: ID.parse().unwrap(),
-            url: "https://a.example/".to_owned(),
-            events: [EventKind::WalletDeposit, EventKind::ListingSold].into(),
-            switch,
-            disabled_at: (switch != Switch::On).then(|| at(0)),
-            epoch: 1,
-            created_at: at(0),
-            secrets: Secrets::first("sealed".to_owned(), at(0)),
-            secret_version: 1,
-            is_prompt: false,
-            warning: None,
-            host_changed_at: None,
-        }
     }
 
     fn delivery(status: Status) -> Delivery {
@@ -295,35 +276,6 @@ mod tests {
             body: "{\"a\": 1}".to_owned(),
             progress,
         }
-    }
-
-    fn endpoint_document(status: &str, reason: Option<&str>) -> Value {
-        json!({
-            "id": ID, "url": "https://a.example/", "events": ["listing.sold", "wallet.deposit"], "status": status,
-            "disabled_reason": reason, "disabled_at": reason.map(|_| EPOCH), "created_at": EPOCH,
-            "next_secret_active_at": null, "old_secret_valid_until": null,
-        })
-    }
-
-    #[test]
-    fn an_endpoint_is_shown_without_its_secrets() {
-        for (switch, status, reason) in [
-            (Switch::On, "enabled", None),
-            (Switch::Off(DisabledReason::Owner), "disabled", Some("owner")),
-            (Switch::Off(DisabledReason::DeliveriesFailed), "disabled", Some("deliveries_failed")),
-        ] {
-            let shown = serde_json::to_value(EndpointDocument::new(&endpoint(switch), at(0))).unwrap();
-            assert_eq!(shown, endpoint_document(status, reason));
-        }
-    }
-
-    #[test]
-    fn the_one_time_that_a_secret_is_shown_it_stands_beside_the_rest() {
-        let secret = EndpointSecret::from_bits([7; 32]);
-        let mut expected = endpoint_document("enabled", None);
-        expected["secret"] = json!(secret.reveal());
-        let endpoint = endpoint(Switch::On);
-        assert_eq!(serde_json::to_value(EndpointWithSecret::new(&endpoint, &secret, at(0))).unwrap(), expected);
     }
 
     #[test]

@@ -14,8 +14,6 @@ closed_enum! {
         StoreRetries = "StoreRetries",
         /// How old the state is that an answer came from. Published with every 200, 304 and 503.
         ReplicaLag = "ReplicaLag",
-        /// How many records that state holds. Published together with `ReplicaLag`.
-        ReplicaRecords = "ReplicaRecords",
         /// How much of the function's memory an instance has used, at most so far. Published at its start, and whenever
         /// that has grown by 16 MB.
         MemoryUsed = "MemoryUsed",
@@ -101,7 +99,6 @@ impl Metric {
             Self::RateLimited => (Unit::Count, Publishers::AuthenticatedApi),
             Self::StoreRetries => (Unit::Count, Publishers::TableUsers),
             Self::ReplicaLag => (Unit::Milliseconds, Publishers::Only(&["catalog", "listings"])),
-            Self::ReplicaRecords => (Unit::Count, Publishers::Only(&["catalog", "listings"])),
             Self::MemoryUsed => (Unit::Percent, Publishers::Only(&["catalog", "compact", "listings"])),
             Self::Changed | Self::Unchanged | Self::Refused | Self::PostponedTimes => {
                 (Unit::Count, Publishers::Only(&["ingest"]))

@@ -26,15 +26,6 @@ use crate::logging::{FUNCTION, FUNCTION_VARIABLE, Members, WIDE};
 pub use crate::metrics::metric::{Metric, Publishers, Unit};
 use crate::timestamp::Timestamp;
 
-/// The age and size of the replica that an instance answers from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReplicaGauge {
-    /// For how long the replica may have been out of date.
-    pub age: Duration,
-    /// How many records it holds.
-    pub records: usize,
-}
-
 /// The environment variable that names the metrics' namespace.
 pub const NAMESPACE_VARIABLE: &str = "METRICS_NAMESPACE";
 /// Lambda sets this variable to the function's memory in megabytes.

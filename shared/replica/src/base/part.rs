@@ -212,7 +212,7 @@ mod tests {
         assert!(matches!(unpack::<PublicItem>(&other_layout), Err(StoreError::Corrupt { .. })));
     }
 
-    /// Layout 1, in which the listing 2 is gone, and the listing of `tests/golden/base-part-listings.json` was put.
+    /// Layout 1, in which the listing 2 is gone, and one was put.
     const GOLDEN: &[u8] = b"\x01w\x00\x00\x00(\xb5/\xfd w\xb9\x03\x00\x01\x10\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\
     \x00\x00\x00\x00\x00\x02\x01\x0dak-47-redline\x01\x1eAK-47 | Redline (Field-Tested)\x01\
     \x10\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x07\x01\x01\x01\x01\x10\

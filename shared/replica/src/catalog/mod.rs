@@ -177,10 +177,6 @@ impl View for Catalog {
         catalog
     }
 
-    fn records(&self) -> usize {
-        self.rows.len()
-    }
-
     /// Each block that changes is indexed only once, even if many of its items change.
     fn apply(&mut self, changes: Vec<Change<PublicItem>>) {
         if changes.is_empty() {

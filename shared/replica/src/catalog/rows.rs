@@ -78,10 +78,6 @@ impl PackedItems {
         slots
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.index.len()
-    }
-
     pub(super) fn get(&self, slot: Slot) -> &PackedItem {
         #[cfg(test)]
         self.looks.fetch_add(1, std::sync::atomic::Ordering::Relaxed);

@@ -87,25 +87,6 @@ fn a_name_is_found_by_any_form_of_its_letters() {
     }
 }
 
-#[test]
-fn a_needle_is_found_wherever_names_part() {
-    let names = ["Ursus Knife | Slaughter", "Ursus Knife | Slaughter (Fine)", "Ursus Knife | Slaughter (Finer) 2"];
-    let catalog = catalog(&names);
-    assert_eq!(hits(&catalog, "ursus knife | slaughter"), names);
-    assert_eq!(hits(&catalog, "sus knife | slaughter (fi"), names[1..]);
-    assert_eq!(hits(&catalog, "ursus knife | slaughter (finer) 2"), names[2..]);
-    assert_eq!(hits(&catalog, "a longer needle than ursus knife | slaughter"), [""; 0]);
-}
-
-#[test]
-fn items_without_a_name_come_last_and_match_no_search() {
-    let items = [item(1, "", "case"), item(3, "z", "case"), item(2, "", "case")];
-    let catalog = built(&items);
-    let [one, three, two] = items;
-    assert_eq!(page(&catalog, "", None, 1, 50), (vec![three.clone(), one, two], 3));
-    assert_eq!(page(&catalog, "z", None, 1, 50), (vec![three], 1));
-}
-
 /// Returns a query's total, and in how many blocks the text was searched for a page of it.
 fn searches(catalog: &Catalog, q: &str, kind: Option<&str>) -> (usize, usize) {
     let searches = || catalog.blocks.iter().map(ItemBlock::searches).sum::<usize>();

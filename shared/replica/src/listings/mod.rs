@@ -94,10 +94,6 @@ impl View for Listings {
         Self { rows, all, items, variants }
     }
 
-    fn records(&self) -> usize {
-        self.all.len()
-    }
-
     fn apply(&mut self, changes: Vec<Change<PublicListing>>) {
         for change in changes {
             match change {

@@ -1,8 +1,6 @@
 //! Keeps the layers apart. The compiler does most of it: a crate can use only what its manifest names. These tests keep
 //! heavy packages out of functions that do not need them, because Lambda loads the whole binary before a function can start.
 
-mod files;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +13,7 @@ type Uses = BTreeMap<String, BTreeSet<String>>;
 
 /// Returns, for each package in a folder of the workspace, the packages of the workspace that it names as normal
 /// dependencies.
-pub(super) fn manifests(folder: &str) -> Uses {
+fn manifests(folder: &str) -> Uses {
     let metadata = metadata();
     let packages = metadata["packages"].as_array().unwrap();
     let text = |value: &Value| value.as_str().unwrap().to_owned();
