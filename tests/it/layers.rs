@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use tests::{metadata, packages_of};
+use tests::{features, metadata, packages_of};
 
 /// Crates, and the crates of the workspace that each of them names in its manifest.
 type Uses = BTreeMap<String, BTreeSet<String>>;
@@ -81,14 +81,30 @@ fn no_function_is_built_from_what_it_does_not_need_or_what_is_not_optimised() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Otherwise everything above the package would be compiled twice by whoever runs the tests, which start the binaries.
+#[test]
+fn tests_give_no_package_other_features_than_binaries() {
+    let (binaries, tests) = (features("normal,build"), features("normal,build,dev"));
+    for (package, enabled) in &binaries {
+        assert!(enabled.is_subset(&tests[package]), "{package}: {enabled:?}, in tests {:?}", tests[package]);
+    }
+}
+
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 const FOLDERS: [&str; 5] = ["shared/", "functions/", "infra/", "tests/", "docs/"];
 
 /// The documents, and the other files whose comments name paths.
 fn files() -> Vec<PathBuf> {
     let root = Path::new(ROOT);
-    let named =
-        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "Cargo.toml", "template.yaml", "infra/data/template.yaml"];
+    let named = [
+        "README.md",
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+        "SECURITY.md",
+        "Cargo.toml",
+        "template.yaml",
+        "infra/data/template.yaml",
+    ];
     let docs = root.join("docs");
     let guides = entries(&docs).filter(|path| path.extension().is_some_and(|end| end == "md"));
     named.into_iter().map(|name| root.join(name)).chain(guides).collect()

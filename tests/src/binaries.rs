@@ -2,7 +2,7 @@
 //!
 //! What cargo says about the workspace.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::process::{self, Stdio};
 use std::sync::OnceLock;
@@ -121,6 +121,18 @@ pub fn metadata() -> Value {
 pub fn packages_of(name: &str) -> BTreeSet<String> {
     let tree = cargo(&["tree", "--edges", "normal", "--prefix", "none", "--target", DEPLOYED, "--package", name]);
     tree.lines().map(|line| line.split(' ').take(2).collect::<Vec<_>>().join(" ")).collect()
+}
+
+/// Returns the features that each package of the workspace's builds has on this machine, if these kinds of dependencies
+/// count. A package that is also built for build scripts has two sets of them.
+pub fn features(edges: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let tree = cargo(&["tree", "--workspace", "--edges", edges, "--prefix", "none", "--format", "{p}|{f}"]);
+    let mut features: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (package, enabled) in tree.lines().filter_map(|line| line.split_once('|')) {
+        let enabled = enabled.trim_end_matches(" (*)").to_owned();
+        features.entry(package.to_owned()).or_default().insert(enabled);
+    }
+    features
 }
 
 /// Runs cargo, which may neither use the network nor change `Cargo.lock`.

@@ -24,7 +24,7 @@ mod template;
 mod webhooks;
 pub mod webhooks_cli;
 
-pub use binaries::{Program, audited_marketctl, binary, local, marketctl, metadata, packages_of};
+pub use binaries::{Program, audited_marketctl, binary, features, local, marketctl, metadata, packages_of};
 pub use client::{Client, HttpReply};
 pub use fixtures::{
     PATHS, balance, item, item_with_variants, large_item, listing, market, marketplace, order, quote, sold_listing,
