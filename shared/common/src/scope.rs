@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use crate::closed_enum;
 
-// Closed lists: an unknown scope grants nothing (specification 5.3.1). The descriptions go into the OpenAPI document.
+// To this release these lists are closed: an unknown scope grants nothing (specification 5.3.1). To clients they are open
+// (1.2.10).
 closed_enum! {
-    /// A right that a key carries. A closed list: an unknown name grants nothing.
+    /// A right that a key carries.
     pub enum Scope {
         /// Items, prices and marketplaces.
         CatalogRead = "catalog:read",
