@@ -6,10 +6,10 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use common::resources::ALIAS;
+use common::resources::{ALIAS, Table};
 use pretraffic::{STACK_VARIABLE, VERSIONS_VARIABLE};
 use serde_json::{Value, json};
-use tests::{Function, Template, arn};
+use tests::{Function, Template, arn, table_parameter};
 
 use super::names;
 
@@ -105,6 +105,11 @@ fn a_parameter_with_another_value_makes_new_versions_of_the_functions_that_use_i
     ] {
         assert_eq!(used_by(parameter, value), functions, "{parameter}");
     }
+    for table in Table::ALL {
+        let functions = Template::read().functions_that(|function| !function.is_hook() && function.uses(table));
+        let functions: Vec<&str> = functions.into_iter().collect();
+        assert_eq!(used_by(&table_parameter(table), &format!("{}-2", table.suffix())), functions, "{table:?}");
+    }
     assert_eq!(used_by("Tracing", "Active").len(), published.len());
     // What has no part in a version must not be described: Lambda refuses to publish the same version twice.
     for (parameter, value) in [("ProvisionedConcurrency", "2"), ("ThrottleRate", "5")] {
@@ -122,6 +127,10 @@ fn every_parameter_in_a_functions_properties_is_one_of_those_that_make_new_versi
         "WebhookSubnetIds",
         "WebhookSecurityGroupIds",
         "OriginSecret",
+        "KeysTable",
+        "MarketTable",
+        "AccountsTable",
+        "WebhooksTable",
         // It is part of the role.
         "PermissionsBoundary",
         // It is a tag.
@@ -130,6 +139,24 @@ fn every_parameter_in_a_functions_properties_is_one_of_those_that_make_new_versi
         "ProvisionedConcurrency",
     ];
     assert_eq!(Template::read().parameters_of_functions(), known.into());
+}
+
+/// A restored table has another name.
+#[test]
+fn variables_rights_and_alarms_follow_the_name_of_a_table() {
+    for table in Table::ALL {
+        let (own, parameter) = (names().table(table), table_parameter(table));
+        let template = Template::with_parameters(&[(&parameter, &format!("{}-2", table.suffix()))]);
+        for function in template.functions.values().filter(|function| function.uses(table)) {
+            assert_eq!(function.properties["Environment"]["Variables"][table.variable()], format!("{own}-2"));
+        }
+        let service = json!(template.service()).to_string();
+        for old in [format!("\"{own}\""), format!("/{own}\""), format!("/{own}/")] {
+            assert!(!service.contains(&old), "{old}");
+        }
+        let alarms = &template.service()["AlarmStack"]["Properties"]["Parameters"];
+        assert_eq!(alarms[parameter.as_str()], format!("{}-2", table.suffix()));
+    }
 }
 
 #[test]
