@@ -15,12 +15,10 @@ use super::Arguments;
 use crate::failure::CommandFailure;
 
 /// What is no longer there: the command, its option or subcommand, and what to use in its place.
-const DROPPED: [(&str, &str, &str); 5] = [
+const DROPPED: [(&str, &str, &str); 3] = [
     ("update", "--follow-tier", "Use `--limit tier`."),
     ("enable", "--resend-held", "Then run `marketctl webhooks resend --endpoint ID --status held`."),
     ("webhooks", "repair", "Run `marketctl repair --table webhooks`."),
-    ("repair", "--name", "Run `marketctl restore`: it repairs the restored table before it takes the old one's place."),
-    ("repair", "--revoked-in", "Run `marketctl restore keys`: it revokes again what was revoked meanwhile."),
 ];
 /// How keys and secrets begin.
 const SECRET_PREFIXES: [&str; 2] = ["sk_", "whsec_"];
