@@ -134,6 +134,8 @@ async fn a_wrong_value_is_named_by_its_option_whoever_refuses_it() {
                 &["'--since"],
             ),
             refused("repair --reset-version skin 7", &["'--reset-version", "listing"]),
+            refused("repair --table orders", &["accounts"]),
+            refused("repair --table keys --name a", &["invalid value for '--name'", "marketplace-keys-"]),
         ],
     )
     .await;
@@ -200,14 +202,7 @@ async fn no_result_says_what_is_not_so_and_each_says_where_things_stand() {
             (&[], "webhooks show-endpoint {on}", "", 0, &["Next secret active    20", "Old secret valid to   20"], &[]),
             (&[], "webhooks rotate-secret {on}", "", 0, &["is void"], &[]),
             (&[], "webhooks enable {off}", "", 0, &["webhooks resend --endpoint {off}"], &[]),
-            (
-                &[],
-                "repair --dry-run --table keys",
-                "",
-                0,
-                &["Not examined: market, accounts, webhooks"],
-                &["endpoints"],
-            ),
+            (&[], "repair --dry-run --table keys", "", 0, &["TO CHANGE", "keys"], &["endpoints", "No other table"]),
             (&[], "check", "", 0, &["feed-dead holds 1 dead letters", "docs/runbook.md"], &[]),
         ],
     )

@@ -36,7 +36,6 @@ mod privileges;
 mod programs;
 mod repair;
 mod replica_model;
-mod restore;
 mod rotation;
 mod round_trips;
 mod simulation;

@@ -238,8 +238,7 @@ async fn pages_stay_exact_when_the_hours_are_missing_behind_or_ahead() {
                 assert_all_pages(pages, user, &orders[..until], 7, &format!("{what}, {which}, at {until}")).await;
             }
         }
-        let found = stack.admin.stores().accounts.repair_orders(user, stack.clock.now(), false, false).await.unwrap();
-        assert_eq!((found.hours, found.summaries), (1, 0), "{what}");
+        stack.admin.stores().accounts.repair_orders(user, stack.clock.now(), false).await.unwrap();
         stack.feed(&orders[149..]).await;
         for (pages, which) in [(&warm, "warm"), (&pages(), "cold")] {
             assert_all_pages(pages, user, &orders, 7, &format!("{what}, {which}, repaired")).await;
@@ -254,16 +253,14 @@ async fn a_repair_makes_the_hours_that_a_busy_month_lacks() {
     stack.feed(&busy_month(user, 400)).await;
     set_hours(&stack, user, None).await;
     let mut units = Vec::new();
-    for missing in [1, 0] {
+    for _ in 0..2 {
         let pages = OrderPages::new(accounts(&stack, &meter));
         for page in [1, 100, 100] {
             meter.take();
             assert_eq!(pages.page(user, paging(page, 4)).await.unwrap().total, 400);
         }
         units.push(meter.take().read_units);
-        let accounts = stack.admin.stores().accounts;
-        let found = accounts.repair_orders(user, stack.clock.now(), false, false).await.unwrap();
-        assert_eq!(found.hours, missing, "{found:?}");
+        stack.admin.stores().accounts.repair_orders(user, stack.clock.now(), false).await.unwrap();
     }
     assert!(units[1] < units[0] / 3.0, "{units:?}");
 }

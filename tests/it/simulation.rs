@@ -1,21 +1,17 @@
-//! What other tests rely on in the local AWS side: simulated time, instances in one process, restores of a table, and
-//! delayed messages.
+//! What other tests rely on in the local AWS side: simulated time, instances in one process, and delayed messages.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
-use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::primitives::DateTime;
-use aws_sdk_dynamodb::types::{AttributeValue, PointInTimeRecoverySpecification, Put, TransactWriteItem};
+use aws_sdk_dynamodb::types::AttributeValue;
 use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
 use common::aws::{Environment, Patience};
 use common::resources::Queue;
 use common::scope::Scope;
-use common::timestamp::Timestamp;
 use local::aws::limits::{Latency, Limits, Rate, Reason, Throughput};
 use local::environment::Variables;
 use local::simulation::SimulatedInstance;
-use tests::{Simulation, Stack, dynamodb, get_from};
+use tests::{Simulation, Stack, get_from};
 use tokio::time::Instant;
 
 const MARKET: &str = "marketplace-market";
@@ -27,16 +23,6 @@ fn s(text: &str) -> AttributeValue {
 
 fn key(pk: &str, sk: &str) -> HashMap<String, AttributeValue> {
     HashMap::from([("pk".to_owned(), s(pk)), ("sk".to_owned(), s(sk))])
-}
-
-/// Puts rows with texts of this length in one transaction.
-async fn put(client: &Client, pks: &[&str], text: usize) {
-    let part = |pk: &&str| {
-        let put = Put::builder().table_name(MARKET).set_item(Some(key(pk, "a"))).item("text", s(&"x".repeat(text)));
-        TransactWriteItem::builder().put(put.build().unwrap()).build()
-    };
-    let write = client.transact_write_items().set_transact_items(Some(pks.iter().map(part).collect()));
-    write.send().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -73,57 +59,6 @@ async fn an_instance_whose_retries_are_used_up_takes_none_from_another() {
     }
     assert!(last < first, "{last} calls of the last request, {first} of the first");
     assert_eq!(refused_calls(&simulation, &other, &key).await, first);
-}
-
-/// Restores the market table into one with another name.
-async fn restore(client: &Client, to: Timestamp, name: &str) -> Result<(), String> {
-    let restore = client.restore_table_to_point_in_time().source_table_name(MARKET).target_table_name(name);
-    let restored = restore.restore_date_time(DateTime::from_secs(to.seconds())).send().await;
-    restored.map(drop).map_err(|error| error.into_service_error().to_string())
-}
-
-/// Returns the length of a row's text in a table.
-async fn text(client: &Client, table: &str, pk: &str) -> Option<usize> {
-    let found = client.get_item().table_name(table).set_key(Some(key(pk, "a"))).send().await.unwrap();
-    found.item.map(|row| row["text"].as_s().unwrap().len())
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_table_is_restored_to_a_moment_and_may_lack_rows_of_its_last_transaction() {
-    for is_limited in [false, true] {
-        let stack = Stack::new().await;
-        if is_limited {
-            stack.aws.limits().set(Limits::unlimited());
-        }
-        let client = dynamodb(&stack);
-        let on = PointInTimeRecoverySpecification::builder().point_in_time_recovery_enabled(true).build().unwrap();
-        let update = client.update_continuous_backups().table_name(MARKET).point_in_time_recovery_specification(on);
-        update.send().await.unwrap();
-        for (rows, text) in [(&["one"][..], 3), (&["both", "other"][..], 3), (&["both", "other"][..], 1)] {
-            put(&client, rows, text).await;
-        }
-        let moment = stack.aws.recovery().moment();
-        put(&client, &["one", "new"], 2).await;
-
-        restore(&client, moment, "whole").await.unwrap();
-        stack.aws.recovery().cut_last_transaction(0b10);
-        restore(&client, moment, "cut").await.unwrap();
-        for (table, second) in [("whole", 1), ("cut", 3)] {
-            for (pk, length) in [("one", Some(3)), ("new", None), ("both", Some(1)), ("other", Some(second))] {
-                assert_eq!(text(&client, table, pk).await, length, "{pk} of {table}");
-            }
-        }
-        assert_eq!(text(&client, MARKET, "new").await, Some(2), "the table itself stays as it is");
-        let origin = client.describe_table().table_name("cut").send().await.unwrap().table.unwrap().restore_summary;
-        let origin = origin.unwrap();
-        assert_eq!(origin.restore_date_time.secs(), moment.seconds());
-        assert!(origin.source_table_arn.unwrap().ends_with(":table/marketplace-market"));
-        assert!(restore(&client, moment, "cut").await.is_err(), "the table exists");
-        for hours in [-1, 1] {
-            let outside = restore(&client, moment.plus_millis(hours * 3_600_000), "outside").await;
-            assert!(outside.is_err(), "{hours} h");
-        }
-    }
 }
 
 #[tokio::test]

@@ -46,9 +46,9 @@ pub use state::{
     compaction, histories, play_histories, tables,
 };
 pub use tables::{
-    dynamodb, key_item_size, put, remove_key_attribute, scan, set_key_attribute, set_key_text, set_limit,
-    set_row_number, set_text, stored_key_row, stored_row, table_without_indexes,
+    dynamodb, key_item_size, put, remove_key_attribute, restore_table, scan, set_key_attribute, set_key_text,
+    set_limit, set_row_number, set_text, stored_key_row, stored_row, table_without_indexes,
 };
 pub use target::{Target, stack_name};
-pub use template::{Function, Template, edge_resource, monitoring};
-pub use webhooks::{again, delivery, hand, hand_to_die, message, patient, sale, to_loopback};
+pub use template::{Function, Template, edge_resource, monitoring, table_parameter};
+pub use webhooks::{again, delivery, hand, hand_to_die, message, patient, sale, to_loopback, until};

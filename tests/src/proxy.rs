@@ -246,6 +246,7 @@ fn operation(request: &Request<Incoming>) -> String {
     let target = request.headers().get("x-amz-target").and_then(|value| value.to_str().ok());
     let target = target.and_then(|target| target.split('.').next_back());
     let implied = match request.method().as_str() {
+        "GET" if request.uri().path().ends_with("/configuration") => "GetFunctionConfiguration",
         "GET" => "GetObject",
         "PUT" => "PutObject",
         "POST" if request.uri().path().ends_with("/invocations") => "Invoke",

@@ -197,7 +197,7 @@ impl Stack {
     /// The same host with these variables.
     pub(crate) fn host_with(&self, variables: &Variables, clock: Arc<dyn Clock>) -> Host {
         let host = Host::new(variables, clock).unwrap().observed_by(self.ledger.observer());
-        host.switched_by(self.aws.switches()).invoked_by(self.aws.invocations())
+        host.invoked_by(self.aws.invocations())
     }
 
     pub(crate) async fn instance_with(&self, endpoint: &str, clock: Arc<ManualClock>) -> RunningInstance {

@@ -110,6 +110,12 @@ pub async fn table_without_indexes(stack: &Stack, name: &str) {
     request.send().await.unwrap();
 }
 
+/// Restores a table to the present moment under another name.
+pub async fn restore_table(stack: &Stack, source: &str, target: &str) {
+    let restore = dynamodb(stack).restore_table_to_point_in_time().source_table_name(source).target_table_name(target);
+    restore.use_latest_restorable_time(true).send().await.unwrap();
+}
+
 /// Returns how many counters a key's row holds, and its size in bytes as DynamoDB counts it.
 pub async fn key_item_size(stack: &Stack, key: &str) -> (usize, usize) {
     let item = stored_key_row(stack, key).await;

@@ -70,7 +70,7 @@ pub fn sale(event: u128, account: UserId) -> Value {
 }
 
 /// Looks again and again until what it sees is as it should be.
-async fn until<T: Debug>(mut look: impl AsyncFnMut() -> T, is_so: impl Fn(&T) -> bool) -> T {
+pub async fn until<T: Debug>(mut look: impl AsyncFnMut() -> T, is_so: impl Fn(&T) -> bool) -> T {
     let begun = Instant::now();
     loop {
         let seen = look().await;

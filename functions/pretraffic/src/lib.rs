@@ -16,7 +16,7 @@ use std::time::Duration;
 use common::aws::{Missing, Patience};
 use common::backoff::equal_jitter;
 use common::logging::FUNCTION_VARIABLE;
-use common::resources::{BASE_BUCKET_VARIABLE, PRETRAFFIC_TIMEOUT, Resources};
+use common::resources::{BASE_BUCKET_VARIABLE, PRETRAFFIC_TIMEOUT, Resources, Table};
 use common::runtime::{Error, Service, Worker, catch_panic};
 pub use deployment::HookEvent;
 use deployment::{Deployments, Direction};
@@ -43,6 +43,7 @@ pub struct Pretraffic {
     invoker: Invoker,
     clients: Clients,
     stack: String,
+    resources: Resources,
     bucket: String,
     versions: Vec<String>,
     /// The name by which the function invokes itself.
@@ -69,6 +70,7 @@ enum Refusal {
 /// Builds the function from its environment.
 pub fn worker(service: &Service<'_>) -> Result<Pretraffic, Missing> {
     let [stack, bucket, versions] = service.variables([STACK_VARIABLE, BASE_BUCKET_VARIABLE, VERSIONS_VARIABLE])?;
+    let tables = service.variables(Table::ALL.map(Table::variable))?;
     let (environment, patience) = (service.environment(), Patience::Bulk);
     let own_name = service.lambda_variable(FUNCTION_VARIABLE).ok_or_else(|| Missing(vec![FUNCTION_VARIABLE]))?;
     Ok(Pretraffic {
@@ -80,6 +82,7 @@ pub fn worker(service: &Service<'_>) -> Result<Pretraffic, Missing> {
             secrets: webhooks::secrets::client(environment, patience),
             s3: replica::objects::client(environment, patience),
         },
+        resources: Resources::new(&stack).with_tables(tables),
         stack,
         bucket,
         versions: versions.split(',').map(str::to_owned).collect(),
@@ -143,7 +146,7 @@ impl Pretraffic {
     /// ten concurrent executions for everything.
     async fn verdict(&self) -> Verdict {
         let bucket = async { Ok(self.bucket.clone()) };
-        let checked = inventory::check(&self.clients, &Resources::new(&self.stack), bucket).await;
+        let checked = inventory::check(&self.clients, &self.resources, bucket).await;
         let wrong =
             |CheckedResource { kind, name, found, .. }| found.err().map(|problem| problem.sentence(kind, &name));
         let mut problems: Vec<String> = checked.into_iter().filter_map(wrong).collect();

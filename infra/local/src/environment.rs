@@ -77,6 +77,15 @@ impl Variables {
         Ok(variables)
     }
 
+    /// Takes the names of tables from the process's own environment, where it has any. So functions can be pointed at a
+    /// table that was restored under another name.
+    #[must_use]
+    pub fn with_tables_of_process(mut self) -> Self {
+        let own = |table: Table| Some((table.variable().to_owned(), std::env::var(table.variable()).ok()?));
+        self.0.extend(Table::ALL.into_iter().filter_map(own));
+        self
+    }
+
     /// Sets one variable to another value.
     #[must_use]
     pub fn with(mut self, name: &str, value: &str) -> Self {

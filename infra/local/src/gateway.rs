@@ -20,47 +20,39 @@ use uuid::Uuid;
 use crate::inbox::Inbox;
 use crate::malformed::{Explained, message};
 use crate::server::{Body, Server, full, plain};
-use crate::switches::{Switches, Trigger};
 
 /// The functions by name.
 pub type Functions = HashMap<&'static str, Arc<dyn Handler>>;
 
 /// Serves the functions on a listener, and the inbox below its own paths.
-pub fn serve(listener: TcpListener, functions: Functions, switches: Switches, inbox: Inbox) -> io::Result<Server> {
+pub fn serve(listener: TcpListener, functions: Functions, inbox: Inbox) -> io::Result<Server> {
     if let Some(route) = ROUTES.iter().find(|route| !functions.contains_key(route.function)) {
         return Err(io::Error::other(format!("no function {} for {}", route.function, route.path)));
     }
-    let parts = Arc::new((functions, switches, inbox));
+    let parts = Arc::new((functions, inbox));
     Server::start_for_this_machine(listener, Explained::new, move |request| {
         let parts = Arc::clone(&parts);
         async move {
-            let (functions, switches, inbox) = &*parts;
+            let (functions, inbox) = &*parts;
             if Inbox::serves(request.uri().path()) {
                 inbox.answer(request).await
             } else {
-                answer(functions, switches, &request).await
+                answer(functions, &request).await
             }
         }
     })
 }
 
-async fn answer(functions: &Functions, switches: &Switches, request: &Request<Incoming>) -> Response<Body> {
+async fn answer(functions: &Functions, request: &Request<Incoming>) -> Response<Body> {
     let Some((function, request)) = routed(request) else {
         return failure(StatusCode::BAD_REQUEST, "Bad Request");
     };
     let (Some(handler), Ok(request)) = (functions.get(function).cloned(), request) else {
         return failure(StatusCode::INTERNAL_SERVER_ERROR, "Internal Server Error");
     };
-    let Some(pass) = switches.of(Trigger::Requests(function)).try_enter() else {
-        return failure(StatusCode::SERVICE_UNAVAILABLE, "Service Unavailable");
-    };
     // The function runs in a task of its own. As in Lambda, a client that disconnects does not stop it, and a panic
     // fails only this request.
-    let handling = tokio::spawn(async move {
-        let _pass = pass;
-        handler.handle(request).await
-    });
-    match handling.await {
+    match tokio::spawn(async move { handler.handle(request).await }).await {
         Ok(response) => response.map(|body| full(body.to_vec())),
         Err(_) => failure(StatusCode::INTERNAL_SERVER_ERROR, "Internal Server Error"),
     }

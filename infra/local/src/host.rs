@@ -11,7 +11,7 @@ use common::runtime::Service;
 use futures_util::future::join_all;
 
 use crate::environment::Variables;
-use crate::switches::{Invocations, Switches};
+use crate::invocations::Invocations;
 
 /// What functions run on. As in Lambda, each function has an environment of its own.
 #[derive(Clone)]
@@ -20,7 +20,6 @@ pub struct Host {
     environment: Environment,
     clock: Arc<dyn Clock>,
     observer: Option<Arc<dyn UseObserver>>,
-    switches: Switches,
     invocations: Invocations,
     /// What functions built so far use.
     checks: Arc<Mutex<Vec<Preflight>>>,
@@ -49,7 +48,6 @@ impl Host {
             environment,
             clock,
             observer: None,
-            switches: Switches::default(),
             invocations: Invocations::default(),
             checks: Arc::default(),
         }
@@ -61,26 +59,16 @@ impl Host {
         Self { observer: Some(observer), ..self }
     }
 
-    /// Lets these switches decide what triggers the functions.
-    #[must_use]
-    pub fn switched_by(self, switches: &Switches) -> Self {
-        Self { switches: switches.clone(), ..self }
-    }
-
-    /// Offers the functions that are invoked directly to callers of these.
+    /// Offers the functions that are invoked directly to callers of these, and tells which tables they use.
     #[must_use]
     pub fn invoked_by(self, invocations: &Invocations) -> Self {
+        invocations.tell_tables(&self.variables);
         Self { invocations: invocations.clone(), ..self }
     }
 
     /// Returns where functions are offered that are invoked directly.
     pub fn invocations(&self) -> &Invocations {
         &self.invocations
-    }
-
-    /// Returns what decides whether functions are triggered.
-    pub fn switches(&self) -> &Switches {
-        &self.switches
     }
 
     /// Builds the function with this name.

@@ -38,7 +38,7 @@ impl Instance {
         }
         // What it uses is checked together with what the workers use.
         host.invocations().offer("account", account(host).map_err(io::Error::other)?);
-        let server = gateway::serve(listener, functions, host.switches().clone(), inbox)?;
+        let server = gateway::serve(listener, functions, inbox)?;
         Ok(Self { base_url: server.url(), _server: server })
     }
 }

@@ -52,11 +52,14 @@ pub struct DemoKey {
 struct SeedingMarker(Option<PathBuf>);
 
 impl StackAdmin {
-    /// Administers the default stack that these variables lead to.
+    /// Administers the default stack that these variables lead to, and the tables that they name.
     pub fn new(variables: &Variables, clock: Arc<dyn Clock>) -> Result<Self, String> {
         let lookup = |name: &str| variables.get(name);
         let environment = Environment::read(&lookup).map_err(|error| error.to_string())?;
-        Ok(Self::with_environment(&environment, clock))
+        let admin = Self::with_environment(&environment, clock);
+        let name = |table: Table| variables.get(table.variable()).unwrap_or_else(|| admin.resources.own_table(table));
+        let resources = admin.resources.clone().with_tables(Table::ALL.map(name));
+        Ok(Self { resources, ..admin })
     }
 
     /// Administers the default stack that this environment leads to.

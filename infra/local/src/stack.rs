@@ -159,7 +159,7 @@ impl RunningStack {
         } else {
             let mut host = Host::new(&variables, clock).map_err(|error| error.to_string())?;
             if let Backend::Own { aws, .. } = &backend {
-                host = host.switched_by(aws.switches()).invoked_by(aws.invocations());
+                host = host.invoked_by(aws.invocations());
             }
             let instance = Instance::start(options.listen, &host).await.map_err(|error| error.to_string())?;
             (Some(instance), Some(Workers::start(&host, sender_config(options)?).await?))
@@ -204,7 +204,7 @@ impl Backend {
         let data = options.data.as_deref();
         let aws = AwsSide::start(options.aws_listen, data).await.map_err(|error| error.to_string())?;
         let mut tasks = vec![aws.expire_items()];
-        let variables = Variables::new(&aws.endpoint_url);
+        let variables = Variables::new(&aws.endpoint_url).with_tables_of_process();
         let admin = StackAdmin::new(&variables, Arc::new(SystemClock::new()))?;
         admin.set_up(data).await?;
         let mut keys = Vec::new();

@@ -2,12 +2,13 @@
 //! expected form, and what waits in the queues.
 
 use common::preflight::ResourceKind;
-use common::resources::{Queue, Resources};
+use common::resources::{Queue, Resources, Table};
 use pretraffic::inventory::CheckedResource;
 use serde::Serialize;
 use terminal::{Output, count, table};
 
 use crate::failure::{CommandFailure, with_remedy};
+use crate::repair::settings::Lacking;
 use crate::session::Session;
 
 #[derive(Debug, Serialize)]
@@ -44,7 +45,13 @@ struct Check {
 pub(crate) async fn run(session: &Session, output: Output) -> Result<(), CommandFailure> {
     let checked =
         Box::pin(pretraffic::inventory::check(&session.clients(), &session.resources, session.bucket())).await;
-    let checks: Vec<Check> = checked.into_iter().map(|checked| Check::new(checked, &session.resources)).collect();
+    let mut checks: Vec<Check> = checked.into_iter().map(|checked| Check::new(checked, &session.resources)).collect();
+    for table in Table::ALL {
+        let name = session.resources.table(table);
+        if let Some(check) = checks.iter_mut().find(|check| check.ok && check.name == name) {
+            check.warning = warn_of_restored(session, table, &name).await;
+        }
+    }
     let notes = note_on_service(session).await.into_iter().collect();
     let report = Report { ok: checks.iter().all(|check| check.ok), checks, notes };
     output.print(&report, Report::text)?;
@@ -55,6 +62,22 @@ pub(crate) async fn run(session: &Session, output: Output) -> Result<(), Command
     let message = format!("{} of {} checks failed", failed.len(), report.checks.len());
     Err(CommandFailure::new(message, "Fix these, then run `marketctl check` again.")
         .with_details(failed.iter().filter_map(|check| check.error.clone())))
+}
+
+/// Returns what a restored table lacks. The template takes care of the stack's own one.
+async fn warn_of_restored(session: &Session, table: Table, name: &str) -> Option<String> {
+    let own = session.resources.own_table(table);
+    if name == own {
+        return None;
+    }
+    match Lacking::of(&session.dynamodb, name, &own).await.map(|lacking| lacking.names()) {
+        Ok(names) if names.is_empty() => None,
+        Ok(names) => {
+            let command = format!("`marketctl repair --table {}`", table.suffix());
+            Some(format!("{name} lacks {}: {command}, and docs/operations.md", names.join(", ")))
+        }
+        Err(problem) => Some(format!("whether {name} lacks anything that {own} has is unknown: {problem}")),
+    }
 }
 
 /// Returns what somebody should know about the service itself. Nothing if the credentials do not allow to look.

@@ -1,6 +1,7 @@
 //! Looks at what every command needs before its first call: the profile, the region, the endpoint, the credentials, and
 //! whether there is such a stack. What is wrong is told at once, beside what was looked at.
 
+use std::borrow::Cow;
 use std::error::Error;
 use std::time::Duration;
 
@@ -11,8 +12,8 @@ use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_runtime::env_config::file::EnvConfigFiles;
-use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::config::{Builder, Credentials, ProvideCredentials};
+use aws_sdk_dynamodb::config::http::HttpResponse;
+use aws_sdk_dynamodb::config::{ProvideCredentials, SharedCredentialsProvider};
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 use aws_types::os_shim_internal::{Env, Fs};
@@ -28,6 +29,8 @@ use crate::failure::{CommandFailure, shortened};
 const FIRST_CALL: Duration = Duration::from_secs(2);
 const PROFILE_VARIABLE: &str = "AWS_PROFILE";
 const ENDPOINT_VARIABLE: &str = "AWS_ENDPOINT_URL";
+/// The code with which AWS says that there is no such table or function.
+const NOT_FOUND: &str = "ResourceNotFoundException";
 /// The codes with which AWS refuses credentials, whatever the call.
 const REFUSED_CREDENTIALS: [&str; 5] = [
     "UnrecognizedClientException",
@@ -45,8 +48,9 @@ struct Found<'a> {
     endpoint: Option<String>,
 }
 
-/// Returns the configuration of AWS, after a look at all that is in it. If `needs_stack`, there must be such a stack.
-pub(crate) async fn load(target: &Target, needs_stack: bool) -> Result<SdkConfig, CommandFailure> {
+/// Returns the configuration of AWS, after a look at all that is in it, and the names of the stack's resources. If
+/// `needs_stack`, there must be such a stack.
+pub(crate) async fn load(target: &Target, needs_stack: bool) -> Result<(SdkConfig, Resources), CommandFailure> {
     let profile = target.profile.clone().or_else(|| std::env::var(PROFILE_VARIABLE).ok());
     let mut found = Found { target, profile, region: None, endpoint: None };
     found.check_profile().await?;
@@ -61,8 +65,20 @@ pub(crate) async fn load(target: &Target, needs_stack: bool) -> Result<SdkConfig
     let provider = config.credentials_provider().ok_or_else(|| no_credentials("nothing names any".to_owned()))?;
     let credentials = provider.provide_credentials().await;
     let credentials = credentials.map_err(|error| no_credentials(shortened(&causes(&error))))?;
-    found.check_stack(&config, credentials, needs_stack).await?;
-    Ok(config)
+    // One lost answer says nothing.
+    let retries = RetryConfig::standard().with_max_attempts(2).with_initial_backoff(Duration::ZERO);
+    let timeouts = TimeoutConfig::builder().operation_attempt_timeout(FIRST_CALL).connect_timeout(FIRST_CALL).build();
+    let of_first_calls = config
+        .to_builder()
+        .retry_config(retries)
+        .timeout_config(timeouts)
+        .credentials_provider(SharedCredentialsProvider::new(credentials))
+        .build();
+    let resources = found.find_tables(&of_first_calls).await?;
+    if needs_stack {
+        found.check_stack(&of_first_calls, &resources.table(Table::Keys)).await?;
+    }
+    Ok((config, resources))
 }
 
 async fn configuration(target: &Target) -> SdkConfig {
@@ -125,56 +141,78 @@ impl Found<'_> {
         }
     }
 
+    /// Asks the deployed service which tables it uses. After a restore they have other names, and nobody reads the old
+    /// ones any more: a key that is revoked there would go on being accepted. Without a service, the names are the default
+    /// ones.
+    async fn find_tables(&self, config: &SdkConfig) -> Result<Resources, CommandFailure> {
+        let resources = Resources::new(&self.target.stack);
+        let hook = resources.hook();
+        let asked = aws_sdk_lambda::Client::new(config).get_function_configuration().function_name(&hook);
+        let variables = match asked.send().await {
+            Ok(found) => found.environment.and_then(|environment| environment.variables).unwrap_or_default(),
+            Err(error) if error.code() == Some(NOT_FOUND) => return Ok(resources),
+            Err(error) => {
+                return Err(self.refusal(&error).unwrap_or_else(|| {
+                    let what = "the service does not tell which tables it uses";
+                    let message = format!("nothing was done: {what}: {}", shortened(&explain(&error)));
+                    self.failure(message, format!("Allow lambda:GetFunctionConfiguration on the function {hook}."))
+                }));
+            }
+        };
+        let name = |table: Table| {
+            let name = variables.get(table.variable()).cloned();
+            name.ok_or_else(|| {
+                let message = format!("nothing was done: {hook} does not have the variable {}", table.variable());
+                self.failure(message, "Deploy the service of this release.")
+            })
+        };
+        let [keys, market, accounts, webhooks] = Table::ALL.map(name);
+        Ok(resources.with_tables([keys?, market?, accounts?, webhooks?]))
+    }
+
     /// Asks for a row that nobody has, of a table that every stack has.
-    async fn check_stack(
-        &self,
-        config: &SdkConfig,
-        credentials: Credentials,
-        needs_stack: bool,
-    ) -> Result<(), CommandFailure> {
-        // One lost answer says nothing.
-        let retries = RetryConfig::standard().with_max_attempts(2).with_initial_backoff(Duration::ZERO);
-        let timeout =
-            TimeoutConfig::builder().operation_attempt_timeout(FIRST_CALL).connect_timeout(FIRST_CALL).build();
-        let config_of_check = Builder::from(config)
-            .retry_config(retries)
-            .timeout_config(timeout)
-            .credentials_provider(credentials)
-            .build();
-        let asked = Client::from_conf(config_of_check)
-            .get_item()
-            .table_name(Resources::new(&self.target.stack).table(Table::Keys))
-            .key(PARTITION_KEY, s("nobody"))
-            .key(SORT_KEY, s("nobody"));
-        let Err(error) = asked.send().await else { return Ok(()) };
+    async fn check_stack(&self, config: &SdkConfig, keys: &str) -> Result<(), CommandFailure> {
+        let client = aws_sdk_dynamodb::Client::new(config);
+        let asked = client.get_item().table_name(keys).key(PARTITION_KEY, s("nobody")).key(SORT_KEY, s("nobody"));
+        match asked.send().await {
+            Err(error) if error.code() == Some(NOT_FOUND) => {
+                let message = format!("there is no stack `{}` here", self.target.stack);
+                let hint = "Name the stack with --stack or MARKETCTL_STACK, and its region with --region. If it is damaged, `marketctl check` tells what is missing.";
+                Err(self.failure(message, hint))
+            }
+            // Permissions and load are told by the calls of the command itself.
+            Err(error) => self.refusal(&error).map_or(Ok(()), Err),
+            Ok(_) => Ok(()),
+        }
+    }
+
+    /// Says why a first call failed, if every other call would fail as well.
+    fn refusal<E>(&self, error: &SdkError<E, HttpResponse>) -> Option<CommandFailure>
+    where
+        E: ProvideErrorMetadata + Error + 'static,
+    {
         let place = self.endpoint.as_deref().unwrap_or("AWS");
-        match &error {
+        Some(match error {
             SdkError::ServiceError(refused) => match refused.err().code() {
-                Some("ResourceNotFoundException") if needs_stack => {
-                    let message = format!("there is no stack `{}` here", self.target.stack);
-                    let hint = "Name the stack with --stack or MARKETCTL_STACK, and its region with --region. If it is damaged, `marketctl check` tells what is missing.";
-                    Err(self.failure(message, hint))
-                }
                 Some(code) if REFUSED_CREDENTIALS.contains(&code) => {
-                    let message = format!("AWS refuses the credentials: {}", shortened(&explain(&error)));
+                    let message = format!("AWS refuses the credentials: {}", shortened(&explain(error)));
                     let hint = "Log in again (`aws sso login`), or name another profile with --profile. The clock of this machine must be right, too.";
-                    Err(self.failure(message, hint))
+                    self.failure(message, hint)
                 }
-                // Permissions and load are told by the calls of the command itself.
-                Some(_) => Ok(()),
-                None => Err(self.not_aws(place)),
+                Some(_) => return None,
+                None => self.not_aws(place),
             },
-            SdkError::ResponseError(_) => Err(self.not_aws(place)),
+            SdkError::ResponseError(_) => self.not_aws(place),
             SdkError::TimeoutError(_) => {
                 let message = format!("{place} did not answer within {} s, twice", FIRST_CALL.as_secs());
-                Err(self.failure(message, "Check the network and its proxy, and AWS_ENDPOINT_URL if it is set."))
+                self.failure(message, "Check the network and its proxy, and AWS_ENDPOINT_URL if it is set.")
             }
             error => {
                 let message = format!("{place} cannot be reached: {}", shortened(&innermost(error)));
                 let hint = "Check the network, and AWS_ENDPOINT_URL if it is set. A stack on your machine prints the `export` lines to paste when it starts.";
-                Err(self.failure(message, hint))
+                self.failure(message, hint)
             }
-        }
+        })
     }
 
     fn not_aws(&self, place: &str) -> CommandFailure {
@@ -182,7 +220,7 @@ impl Found<'_> {
         self.failure(format!("{place} answers, but not as AWS does"), hint)
     }
 
-    fn failure(&self, message: impl Into<String>, hint: &'static str) -> CommandFailure {
+    fn failure(&self, message: impl Into<String>, hint: impl Into<Cow<'static, str>>) -> CommandFailure {
         let Self { target, profile, region, endpoint } = self;
         let or_none = |value: &Option<String>| value.clone().unwrap_or_else(|| "-".to_owned());
         let values = [("endpoint", endpoint), ("region", region), ("profile", profile)];

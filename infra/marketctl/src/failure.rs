@@ -62,10 +62,6 @@ impl CommandFailure {
         Self { hint: hint.into(), ..self }
     }
 
-    pub(crate) fn message(&self) -> &str {
-        &self.message
-    }
-
     pub(crate) const fn code(&self) -> Option<ErrorCode> {
         self.code
     }

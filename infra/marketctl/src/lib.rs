@@ -12,8 +12,8 @@ mod import;
 mod input;
 mod interrupt;
 mod keys;
+mod progress;
 pub mod repair;
-mod restore;
 mod session;
 mod webhooks;
 
@@ -59,8 +59,8 @@ async fn perform(
         Command::Import(options) if options.dry_run => return import::validate(options, output).await,
         _ => {}
     }
-    // Those two say themselves what is missing of a stack.
-    let needs_stack = !matches!(command, Command::Check | Command::Restore(_));
+    // It says itself what is missing of a stack.
+    let needs_stack = !matches!(command, Command::Check);
     let session = Session::open(target, needs_stack).await?;
     match command {
         Command::Keys(command) => keys::run(command, &session, output, confirmation).await,
@@ -70,7 +70,6 @@ async fn perform(
         Command::Import(options) => import::run(&options, &session, output).await,
         Command::Check => check::run(&session, output).await,
         Command::Repair(options) => repair::command::run(options, &session, output).await,
-        Command::Restore(options) => Box::pin(restore::run(options, session, output, confirmation)).await,
         Command::Completions { .. } | Command::Man { .. } => Ok(()),
     }
 }

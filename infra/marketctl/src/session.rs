@@ -38,9 +38,8 @@ impl Session {
     /// Opens a session with the region, credentials and endpoint that every AWS tool would use. If `needs_stack`, there
     /// must be such a stack.
     pub(crate) async fn open(target: &Target, needs_stack: bool) -> Result<Self, CommandFailure> {
-        let config = Box::pin(environment::load(target, needs_stack)).await?;
+        let (config, resources) = Box::pin(environment::load(target, needs_stack)).await?;
         let dynamodb = aws_sdk_dynamodb::Client::new(&config);
-        let resources = Resources::new(&target.stack);
         Ok(Self { config, resources, dynamodb, clock: Arc::new(SystemClock::new()) })
     }
 
@@ -94,10 +93,6 @@ impl Session {
 
     pub(crate) fn lambda(&self) -> aws_sdk_lambda::Client {
         aws_sdk_lambda::Client::new(&self.config)
-    }
-
-    pub(crate) fn events(&self) -> aws_sdk_eventbridge::Client {
-        aws_sdk_eventbridge::Client::new(&self.config)
     }
 
     pub(crate) fn s3(&self) -> replica::objects::Client {

@@ -21,7 +21,7 @@ use common::store::{Attributes, StoreError, get_row, n, put_newer, reset_version
 
 pub use orders::OrderOutcome;
 pub use page::OrderPages;
-pub use repair::{OrderAuthority, OrderFindings, OrdersPage};
+pub use repair::{OrderAuthority, OrdersPage, RepairedOrders};
 pub use summary::MAX_RECENT_INSERTS;
 
 /// The accounts table.

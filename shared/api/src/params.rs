@@ -233,7 +233,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::error::FieldCode::{Duplicate, Malformed, NotAllowed, OutOfRange, Unknown};
+    use crate::error::FieldCode::Duplicate;
 
     #[derive(Clone, Debug, PartialEq)]
     struct Everything {

@@ -7,6 +7,8 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resources {
     stack: String,
+    /// In the order of [`Table::ALL`].
+    tables: [String; 4],
 }
 
 /// A DynamoDB table. Every table has the string keys `pk` and `sk` and a TTL attribute.
@@ -170,7 +172,7 @@ impl Table {
         }
     }
 
-    /// The end of the table's name, by which the command line knows it.
+    /// The end of the table's default name, by which the command line knows it.
     pub const fn suffix(self) -> &'static str {
         match self {
             Self::Keys => "keys",
@@ -260,12 +262,25 @@ impl Resources {
     /// The default name of a stack.
     pub const DEFAULT_STACK: &'static str = "marketplace";
 
+    /// Returns the names that a stack has by default.
     pub fn new(stack: &str) -> Self {
-        Self { stack: stack.to_owned() }
+        Self { stack: stack.to_owned(), tables: Table::ALL.map(|table| own_table(stack, table)) }
     }
 
+    /// Gives the tables these names, in the order of [`Table::ALL`]. After a restore they are not the default ones.
+    #[must_use]
+    pub fn with_tables(self, tables: [String; 4]) -> Self {
+        Self { tables, ..self }
+    }
+
+    /// Returns the name of the table that the service uses.
     pub fn table(&self, table: Table) -> String {
-        format!("{}-{}", self.stack, table.suffix())
+        self.tables[table as usize].clone()
+    }
+
+    /// Returns the name of the table that the template makes. After a restore, the service uses another one.
+    pub fn own_table(&self, table: Table) -> String {
+        own_table(&self.stack, table)
     }
 
     pub fn queue(&self, queue: Queue) -> String {
@@ -296,4 +311,8 @@ impl Resources {
     pub fn keyring(&self) -> String {
         format!("{}-keyring", self.stack)
     }
+}
+
+fn own_table(stack: &str, table: Table) -> String {
+    format!("{stack}-{}", table.suffix())
 }

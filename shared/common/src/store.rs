@@ -98,13 +98,6 @@ pub async fn get_row(client: &Client, table: &str, key: Row) -> Result<Option<Ro
     Ok(request.send().await?.item)
 }
 
-/// Returns about how many rows a table has, if that is known. DynamoDB counts them every few hours.
-pub async fn about_rows(client: &Client, table: &str) -> Result<Option<u64>, StoreError> {
-    let described = client.describe_table().table_name(table).send().await?;
-    let rows = described.table.and_then(|table| table.item_count);
-    Ok(rows.and_then(|rows| u64::try_from(rows).ok()).filter(|rows| *rows > 0))
-}
-
 /// The condition that a stored row is absent or older, by the number that `#version` names and `:version` holds.
 pub const IS_NEWER: &str = "attribute_not_exists(#version) OR #version < :version";
 

@@ -193,7 +193,7 @@ async fn market_and_accounts(stack: &Stack) {
     let crown = item("sticker-crown", "sticker", None, 1);
     stack.feed(&[crown, removal, sold_listing(1, 2), auction, marketplace("two", false, 1)]).await;
     // The summary gets an era, which the next order keeps.
-    stack.admin.stores().accounts.repair_orders(user(), noon(), false, true).await.unwrap();
+    stack.admin.stores().accounts.repair_orders(user(), noon(), false).await.unwrap();
     stack.feed(&[awaited]).await;
 }
 

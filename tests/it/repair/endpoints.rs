@@ -2,49 +2,47 @@
 
 use std::collections::BTreeSet;
 
-use common::ids::UserId;
+use common::ids::{EndpointId, UserId};
 use common::resources::Table;
-use marketctl::repair::{EndpointsReport, Mode, Repair, RepairError};
+use marketctl::repair::{Repair, RepairError, Repaired};
 use tests::{Receiver, Stack, hand, sale, set_row_number, uuid};
 use webhooks::Schedule;
 use webhooks::delivery::{AfterFailure, Attempt, Delivery, Dispatch, Failure, Status, Token, after_failure, claim};
 use webhooks::endpoint::WebhookEndpoint;
 use webhooks::notice::{DisabledNotice, EndpointNotice};
-use webhooks::store::{DisableOutcome, EndpointFinding, EndpointProblem, WebhookStore};
+use webhooks::store::{DisableOutcome, WebhookStore};
 
 use super::{Rows, changed, put_back, rows};
 
 pub(super) const TABLE: &str = "marketplace-webhooks";
 /// Nothing is sent there.
 const NOWHERE: &str = "http://127.0.0.1:9/hook";
-pub(crate) const ONLY_LOOK: Mode = Mode { dry_run: true, restored: false };
-const RESTORED: Mode = Mode { dry_run: false, restored: true };
 
-/// Repairs the endpoints through this store.
-pub(super) async fn repair_endpoints(
+/// Repairs the endpoints through this store, unless it is only a trial.
+pub(crate) async fn repair_endpoints(
     stack: &Stack,
     webhooks: WebhookStore,
-    mode: Mode,
-) -> Result<EndpointsReport, RepairError> {
-    let webhooks = Some(webhooks);
-    let repair = Repair { market: None, accounts: None, keys: None, webhooks, clock: stack.clock.clone(), mode };
-    Ok(repair.run(&|_| {}).await?.endpoints)
+    dry_run: bool,
+) -> Result<Repaired, RepairError> {
+    let mut repair = Repair::new(stack.clock.clone(), dry_run);
+    repair.webhooks(&webhooks).await.map(|()| repair.done)
 }
 
-pub(crate) async fn repair(stack: &Stack, mode: Mode) -> EndpointsReport {
-    repair_endpoints(stack, stack.webhooks().store, mode).await.unwrap()
-}
-
-/// Looks without writing, then repairs. Both find the same, which is returned.
-async fn look_and_repair(stack: &Stack) -> BTreeSet<EndpointFinding> {
+/// Returns the endpoints that a repair would bring in line.
+pub(super) async fn look(stack: &Stack) -> BTreeSet<EndpointId> {
     let before = rows(stack, TABLE).await;
-    let looked = repair(stack, ONLY_LOOK).await;
+    let looked = repair_endpoints(stack, stack.webhooks().store, true).await.unwrap();
     assert_eq!(rows(stack, TABLE).await, before);
-    let report = repair(stack, Mode::default()).await;
-    assert!(report.unreadable.is_empty() && looked.found == report.found, "{looked:?} {report:?}");
-    let again = repair(stack, ONLY_LOOK).await;
-    assert!(again.is_in_line(), "{again:?}");
-    report.found
+    looked.changed_endpoints.into_keys().collect()
+}
+
+/// Looks without writing, then repairs. Both find these endpoints, and nothing is left afterwards.
+async fn look_and_repair(stack: &Stack, expected: &BTreeSet<EndpointId>) {
+    assert_eq!(&look(stack).await, expected);
+    let done = repair_endpoints(stack, stack.webhooks().store, false).await.unwrap();
+    let changed: BTreeSet<EndpointId> = done.changed_endpoints.keys().copied().collect();
+    assert!(done.unreadable.is_empty() && changed == *expected, "{done:?}");
+    assert_eq!(look(stack).await, BTreeSet::new());
 }
 
 fn user(number: usize) -> UserId {
@@ -65,10 +63,6 @@ async fn undo<const ROWS: usize>(stack: &Stack, before: &Rows, undone: [bool; RO
     }
 }
 
-fn finding(problem: EndpointProblem, endpoint: &WebhookEndpoint) -> EndpointFinding {
-    EndpointFinding { problem, endpoint_id: endpoint.id, account_id: endpoint.account_id }
-}
-
 async fn has_endpoint(stack: &Stack, user: UserId) -> bool {
     !stack.webhooks().list(user).await.unwrap().readable.is_empty()
 }
@@ -81,14 +75,10 @@ async fn an_endpoint_is_whole_or_gone_whichever_rows_of_its_creation_a_restore_h
         let (endpoint, _) = stack.endpoint(user(subset), NOWHERE).await;
         let [no_endpoint, no_finder] = undone(subset);
         undo(&stack, &before, [no_endpoint, no_finder]).await;
-        match (no_endpoint, no_finder) {
-            (true, false) => expected.extend([finding(EndpointProblem::Lost, &endpoint)]),
-            (false, true) => expected.extend([finding(EndpointProblem::NotFindable, &endpoint)]),
-            _ => {}
-        }
+        expected.extend((no_endpoint != no_finder).then_some(endpoint.id));
         endpoints.push((endpoint, !no_endpoint));
     }
-    assert_eq!(look_and_repair(&stack).await, expected);
+    look_and_repair(&stack, &expected).await;
     let admin = stack.webhooks();
     for (endpoint, is_there) in endpoints {
         assert_eq!(has_endpoint(&stack, endpoint.account_id).await, is_there);
@@ -98,7 +88,7 @@ async fn an_endpoint_is_whole_or_gone_whichever_rows_of_its_creation_a_restore_h
         }
         stack.endpoint(endpoint.account_id, NOWHERE).await;
     }
-    assert!(repair(&stack, ONLY_LOOK).await.is_in_line());
+    assert_eq!(look(&stack).await, BTreeSet::new());
 }
 
 /// An endpoint of whose removal some rows were undone.
@@ -125,16 +115,13 @@ impl CutRemoval {
         Self { endpoint, undone: undone(subset) }
     }
 
-    fn expected(&self) -> Option<EndpointFinding> {
-        match self.undone {
-            [true, _, false] => Some(finding(EndpointProblem::RemovalCut, &self.endpoint)),
-            [false, _, true] => Some(finding(EndpointProblem::Lost, &self.endpoint)),
-            _ => None,
-        }
+    /// Returns the endpoint if the removal is there in part.
+    fn expected(&self) -> Option<EndpointId> {
+        (self.undone[0] != self.undone[2]).then_some(self.endpoint.id)
     }
 
     /// Asserts that a look still finds the removal, unless its delivery has ended.
-    pub(super) async fn assert_is_found_until_it_ends(&self, stack: &Stack, found: &BTreeSet<EndpointFinding>) {
+    pub(super) async fn assert_is_found_until_it_ends(&self, stack: &Stack, found: &BTreeSet<EndpointId>) {
         let Some(expected) = self.expected() else { return };
         let [delivery] = stack.deliveries(self.endpoint.id).await.try_into().unwrap();
         let has_ended = delivery.progress.status == Status::Failed;
@@ -167,7 +154,7 @@ async fn nothing_is_sent_to_a_removed_endpoint_whichever_rows_of_its_removal_a_r
         removals.push(CutRemoval::new(&stack, &receiver.url, subset).await);
     }
     let expected: BTreeSet<_> = removals.iter().filter_map(CutRemoval::expected).collect();
-    assert_eq!(look_and_repair(&stack).await, expected);
+    look_and_repair(&stack, &expected).await;
     for removal in &removals {
         removal.assert_is_made(&stack).await;
     }
@@ -212,14 +199,10 @@ async fn an_endpoint_is_off_and_its_owner_is_told_whichever_rows_of_its_switch_o
         let notice = switch_off(&stack, &endpoint, &delivery, lease).await;
         let [is_on, is_pending, no_notice] = undone(subset);
         undo(&stack, &before, [is_on, is_pending, no_notice]).await;
-        match (is_on, no_notice) {
-            (true, false) => expected.extend([finding(EndpointProblem::SwitchOffCut, &endpoint)]),
-            (false, true) => expected.extend([finding(EndpointProblem::NoticeMissing, &endpoint)]),
-            _ => {}
-        }
+        expected.extend((is_on != no_notice).then_some(endpoint.id));
         switched.push((endpoint, notice, !(is_on && no_notice)));
     }
-    assert_eq!(look_and_repair(&stack).await, expected);
+    look_and_repair(&stack, &expected).await;
     let admin = stack.webhooks();
     for (endpoint, notice, is_off) in &switched {
         assert_eq!(stack.endpoint_of(endpoint.account_id).await.is_on(), !is_off);
@@ -234,7 +217,7 @@ async fn an_endpoint_is_off_and_its_owner_is_told_whichever_rows_of_its_switch_o
     for (endpoint, ..) in switched {
         admin.enable(endpoint.id).await.unwrap();
     }
-    assert!(repair(&stack, ONLY_LOOK).await.is_in_line());
+    assert_eq!(look(&stack).await, BTreeSet::new());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -251,13 +234,12 @@ async fn a_switch_off_after_a_restore_has_another_notice_than_one_that_the_resto
     let undone_notice = switch_off(&stack, &endpoint, &delivery, lease).await;
     undo(&stack, &before, [true; 3]).await;
 
-    let report = repair(&stack, RESTORED).await;
-    assert!(report.is_in_line() && report.endpoints == 2, "{report:?}");
+    look_and_repair(&stack, &BTreeSet::new()).await;
     let endpoint = stack.endpoint_of(user(1)).await;
     let notice = switch_off(&stack, &endpoint, &delivery, lease).await;
     assert_ne!(notice.about.notice_id, undone_notice.about.notice_id);
     // The one that was off keeps its notice, and begins a new epoch once it is on.
-    assert!(repair(&stack, ONLY_LOOK).await.is_in_line());
+    assert_eq!(look(&stack).await, BTreeSet::new());
     let enabled = stack.webhooks().enable(failing.id).await.unwrap();
     assert!(enabled.epoch > failing.epoch + 1, "{}", enabled.epoch);
 }

@@ -8,11 +8,11 @@ use common::ids::UserId;
 use common::paging::Paging;
 use common::resources::Table;
 use futures_util::{StreamExt, stream};
-use marketctl::repair::Mode;
+use marketctl::repair::Repair;
 use serde_json::{Value, json};
 use tests::{Stack, assert_orders_are_dense, dynamodb, order, uuid};
 
-use super::{Rows, changed, delete, put_back, repair_through, rows};
+use super::{Rows, changed, delete, put_back, repair_orders, rows};
 
 pub(super) const TABLE: &str = "marketplace-accounts";
 /// How many orders of a month are read over here without a look at its hours.
@@ -129,11 +129,13 @@ async fn orders_are_in_line_again_whichever_rows_of_the_last_insert_a_restore_ha
         }
     })
     .await;
-    let only_looked =
-        repair_through(&stack, stack.admin.stores(), Mode { dry_run: true, restored: false }).await.unwrap();
-    let report = repair_through(&stack, stack.admin.stores(), Mode::default()).await.unwrap();
-    assert_eq!(only_looked.orders.found, report.orders.found);
-    assert!(!report.orders.is_in_line() && report.orders.failed.is_empty(), "{report:?}");
+    let before = rows(&stack, TABLE).await;
+    let mut look = Repair::new(stack.clock.clone(), true);
+    look.accounts(&stack.admin.stores().accounts).await.unwrap();
+    assert_eq!(rows(&stack, TABLE).await, before);
+    let done = repair_orders(&stack, stack.admin.stores()).await.unwrap();
+    assert_eq!(done.count("users"), (users.into(), users.into()));
+    assert!(done.unreadable.is_empty() && look.done.counts == done.counts, "{:?} {done:?}", look.done);
     assert_orders_are_dense(&stack).await;
     let repaired = rows(&stack, TABLE).await;
     for_each_user(users, async |number| {
@@ -153,8 +155,8 @@ async fn orders_are_in_line_again_whichever_rows_of_the_last_insert_a_restore_ha
     })
     .await;
     assert_orders_are_dense(&stack).await;
-    let again = repair_through(&stack, stack.admin.stores(), Mode::default()).await.unwrap();
-    assert!(again.orders.is_in_line(), "{again:?}");
+    let again = repair_orders(&stack, stack.admin.stores()).await.unwrap();
+    assert_eq!(again.count("orders").1, 0, "{again:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -173,8 +175,8 @@ async fn orders_change_again_whichever_rows_of_the_last_update_a_restore_has() {
         stack.feed(&[update(number, 2)]).await;
     }
     cut(&stack, &before, users, UPDATE_ROWS).await;
-    let report = repair_through(&stack, stack.admin.stores(), Mode::default()).await.unwrap();
-    assert_eq!((report.orders.found.other_version, report.orders.failed.len()), (2, 0), "{report:?}");
+    let done = repair_orders(&stack, stack.admin.stores()).await.unwrap();
+    assert_eq!((done.count("orders").1, done.unreadable.len()), (2, 0), "{done:?}");
     for number in 0..users {
         // The same message completes an update that was undone, and changes nothing otherwise.
         stack.feed_outcomes(&[update(number, 2)]).await;
@@ -183,7 +185,7 @@ async fn orders_change_again_whichever_rows_of_the_last_update_a_restore_has() {
         let page = pages.page(user(number), Paging { page: 1, page_size: 1 }).await.unwrap();
         assert_eq!(page.items[0].status.as_str(), "refunded");
     }
-    assert!(repair_through(&stack, stack.admin.stores(), Mode::default()).await.unwrap().is_in_line());
+    assert_eq!(repair_orders(&stack, stack.admin.stores()).await.unwrap().count("orders").1, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -201,8 +203,7 @@ async fn instances_that_remember_orders_that_a_restore_undid_read_them_again() {
     for key in changed(&before, &rows(&stack, TABLE).await) {
         put_back(&stack, TABLE, &before, &key).await;
     }
-    let report = repair_through(&stack, stack.admin.stores(), Mode { dry_run: false, restored: true }).await.unwrap();
-    assert!(report.orders.is_in_line(), "{report:?}");
+    assert_eq!(repair_orders(&stack, stack.admin.stores()).await.unwrap().count("orders"), (6, 0));
     // As many orders as were undone, in the same month.
     stack.feed(&[13, 14, 16, 17].map(index)).await;
     let all = [0, 1, 2, 4, 5, 6, 13, 14, 16, 17].map(index);
@@ -221,11 +222,7 @@ async fn a_month_gets_hours_if_it_has_orders_and_loses_them_if_not() {
     delete(&stack, TABLE, &hours("2026-11")).await;
     dynamodb(&stack).put_item().table_name(TABLE).set_item(Some(of_no_orders)).send().await.unwrap();
 
-    let only_look = Mode { dry_run: true, restored: false };
-    for (mode, wrong) in [(only_look, 2), (Mode::default(), 2), (only_look, 0)] {
-        let report = repair_through(&stack, stack.admin.stores(), mode).await.unwrap();
-        assert_eq!((report.orders.found.hours, report.orders.is_in_line()), (wrong, wrong == 0), "{report:?}");
-    }
+    repair_orders(&stack, stack.admin.stores()).await.unwrap();
     let after = rows(&stack, TABLE).await;
     assert_eq!(changed(&before, &after), [[format!("summary#{user}"), "summary".to_owned()]]);
     assert!(before.keys().eq(after.keys()), "{:?}", after.keys());
@@ -238,7 +235,8 @@ async fn an_authority_that_contradicts_its_order_is_replaced() {
     let before = rows(&stack, TABLE).await;
     let authority = [format!("order#{}", order_of(1, 0)["id"].as_str().unwrap()), "authority".to_owned()];
     tests::set_row_number(&stack, Table::Accounts, [&authority[0], &authority[1]], "created_at", 7).await;
-    let report = repair_through(&stack, stack.admin.stores(), Mode::default()).await.unwrap();
-    assert_eq!((report.orders.without_record, report.orders.found.without_authority), (1, 1), "{report:?}");
-    assert_eq!(rows(&stack, TABLE).await, before);
+    let done = repair_orders(&stack, stack.admin.stores()).await.unwrap();
+    assert_eq!((done.count("authorities without an order"), done.count("orders")), ((1, 1), (2, 1)), "{done:?}");
+    let after = rows(&stack, TABLE).await;
+    assert!(changed(&before, &after).iter().all(|[pk, _]| pk.starts_with("summary#")), "but for their eras");
 }

@@ -4,44 +4,44 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::clock::{Clock, ManualClock};
+use common::clock::ManualClock;
 use common::records::PublicListing;
 use local::simulation::SimulatedInstance;
-use marketctl::repair::{Mode, Repair};
+use marketctl::repair::Repair;
 use replica::base::Compacted;
 use serde_json::{Value, json};
 use tests::{Fault, Proxy, Stack, base_bucket, compaction, get_from, listing, sold_listing};
 
-use super::{changed, delete, put_all_back, put_back, repair_through, rows};
+use super::{changed, put_all_back, put_back, repair_market, rows};
 
-pub(crate) const TABLE: &str = "marketplace-market";
+pub(super) const TABLE: &str = "marketplace-market";
 const AT: &str = "2026-11-20T10:00:00Z";
 /// The rows of the transaction: the head, its entry, and three entities.
 const ROWS: usize = 5;
 
 /// Listings by their ids, each with its price.
-pub(crate) type Listings = BTreeMap<String, String>;
+pub(super) type Listings = BTreeMap<String, String>;
 
 /// The function `listings`, which remembers what it has read.
-pub(crate) struct Reader {
+pub(super) struct Reader {
     instance: SimulatedInstance,
     clock: Arc<ManualClock>,
 }
 
 impl Reader {
-    pub(crate) async fn start(stack: &Stack) -> Self {
+    pub(super) async fn start(stack: &Stack) -> Self {
         let (instance, clock) = stack.lone("listings", listings::api).await;
         Self { instance, clock }
     }
 
     /// Moves its clock so far that it reads the log again.
-    pub(crate) fn wait(&self) {
+    pub(super) fn wait(&self) {
         self.clock.advance(Duration::from_secs(2));
     }
 }
 
 /// Returns what a function shows, or `None` if it answers with an error.
-pub(crate) async fn shown(stack: &Stack, reader: &Reader) -> Option<Listings> {
+pub(super) async fn shown(stack: &Stack, reader: &Reader) -> Option<Listings> {
     let reply = get_from(&reader.instance, &stack.full_key().await, "/v1/public/listings?page_size=100").await;
     if reply.status == 503 {
         return None;
@@ -56,7 +56,7 @@ pub(crate) async fn shown(stack: &Stack, reader: &Reader) -> Option<Listings> {
 }
 
 /// Returns the listings that the entities hold.
-pub(crate) async fn entities(stack: &Stack) -> Listings {
+pub(super) async fn entities(stack: &Stack) -> Listings {
     let live = rows(stack, TABLE).await.into_iter().filter_map(|([pk, sk], row)| {
         let data = row.get("data").filter(|_| pk.starts_with("entity#listings#"))?.as_s().unwrap().clone();
         Some((sk, serde_json::from_str::<Value>(&data).unwrap()["price_usd"].as_str().unwrap().to_owned()))
@@ -65,7 +65,7 @@ pub(crate) async fn entities(stack: &Stack) -> Listings {
 }
 
 /// Asserts that each listing is shown as it was before the transaction or after it.
-pub(crate) fn assert_right(shown: Option<&Listings>, before: &Listings, after: &Listings, what: &str) {
+pub(super) fn assert_right(shown: Option<&Listings>, before: &Listings, after: &Listings, what: &str) {
     let Some(shown) = shown else { return };
     let ids: BTreeSet<_> = shown.keys().chain(before.keys()).chain(after.keys()).collect();
     for id in ids {
@@ -97,13 +97,12 @@ async fn cut_and_repair(stack: &Stack, subset: usize, has_base: bool) {
     assert_right(shown(stack, &warm).await.as_ref(), &before, &after, &what);
     assert_right(shown(stack, &Reader::start(stack).await).await.as_ref(), &before, &after, &what);
     let kept = entities(stack).await;
-    let only_looked = repair_through(stack, stack.admin.stores(), Mode { dry_run: true, restored: false }).await;
-    let report = repair_through(stack, stack.admin.stores(), Mode::default()).await.unwrap();
-    assert_eq!(only_looked.unwrap().streams[1].found, report.streams[1].found, "{what}");
-    let is_whole = subset == 0 || subset == (1 << ROWS) - 1;
-    assert_eq!(report.streams[1].found.is_in_line(), is_whole && has_base, "{what}: {report:?}");
-    assert_eq!(report.streams[1].differing.len() as u64, report.streams[1].found.differing_records, "{what}");
-    assert!(report.streams[0].found.is_in_line() && report.orders.is_in_line(), "{what}: {report:?}");
+    let cut = rows(stack, TABLE).await;
+    let mut look = Repair::new(stack.clock.clone(), true);
+    look.market(&stack.admin.stores().market, &base_bucket(&stack.aws.endpoint_url)).await.unwrap();
+    assert_eq!(rows(stack, TABLE).await, cut, "{what}");
+    let done = repair_market(stack, stack.admin.stores()).await.unwrap();
+    assert_eq!((done.count("listings").0, &done.counts), (kept.len() as u64, &look.done.counts), "{what}");
 
     warm.wait();
     assert_eq!(shown(stack, &warm).await.unwrap(), kept, "{what}, warm");
@@ -113,16 +112,14 @@ async fn cut_and_repair(stack: &Stack, subset: usize, has_base: bool) {
     warm.wait();
     assert_eq!(shown(stack, &warm).await.unwrap(), kept, "{what}, warm, after a write");
     assert_eq!(shown(stack, &Reader::start(stack).await).await.unwrap(), kept, "{what}, cold, after a write");
-    let again = repair_through(stack, stack.admin.stores(), Mode::default()).await.unwrap();
-    assert!(again.is_in_line(), "{what}: {again:?}");
 }
 
-/// Cuts the same transaction in every way. Each time the table is first made what it was before.
-async fn cut_in_every_way(has_base: bool) {
+/// Cuts the same transaction in these ways. Each time the table is first made what it was before.
+async fn cut_in_ways(subsets: impl Iterator<Item = usize>, has_base: bool) {
     let stack = Stack::new().await;
     stack.feed(&[1, 2, 3].map(|number| listing(number, "1.00", AT, 1))).await;
     let start = rows(&stack, TABLE).await;
-    for subset in 0..1 << ROWS {
+    for subset in subsets {
         cut_and_repair(&stack, subset, has_base).await;
         put_all_back(&stack, TABLE, &start).await;
     }
@@ -130,7 +127,7 @@ async fn cut_in_every_way(has_base: bool) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_is_in_line_again_whichever_rows_of_its_last_transaction_a_restore_has() {
-    tokio::join!(cut_in_every_way(true), cut_in_every_way(false));
+    tokio::join!(cut_in_ways(0..1 << ROWS, true), cut_in_ways([0b00001, 0b00010, 0b10100].into_iter(), false));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -150,18 +147,16 @@ async fn a_stream_stays_on_the_air_until_its_new_base_is_there() {
     reads.set_fault(Fault::Invalid("entity#listings"));
     let writes = Proxy::start(&stack.aws.endpoint_url).await;
     writes.plan(|operation| if operation == "PutObject" { Fault::Hang } else { Fault::None });
-    let (market, clock): (_, Arc<dyn Clock>) = (stack.admin.stores().market, stack.clock.clone());
-    let market = Some((market, base_bucket(&writes.url)));
-    let mode = Mode { dry_run: false, restored: true };
-    let repair = Repair { market, accounts: None, keys: None, webhooks: None, clock, mode };
+    let (market, bucket) = (stack.admin.stores().market, base_bucket(&writes.url));
+    let mut repair = Repair::new(stack.clock.clone(), false);
     let asking = async {
         writes.wait_until_stuck().await;
         assert_on_the_air().await;
         assert_on_the_air().await;
         writes.set_fault(Fault::None);
     };
-    let (report, ()) = tokio::join!(repair.run(&|_| {}), asking);
-    assert!(report.unwrap().streams[1].began_at.is_some());
+    let (repaired, ()) = tokio::join!(repair.market(&market, &bucket), asking);
+    repaired.unwrap();
     assert_on_the_air().await;
 }
 
@@ -179,23 +174,9 @@ async fn instances_that_remember_what_a_restore_undid_read_the_stream_again() {
     for key in changed(&old, &rows(&stack, TABLE).await) {
         put_back(&stack, TABLE, &old, &key).await;
     }
-    let report = repair_through(&stack, stack.admin.stores(), Mode { dry_run: false, restored: true }).await.unwrap();
-    assert!(report.is_in_line(), "{report:?}");
+    repair_market(&stack, stack.admin.stores()).await.unwrap();
     // Fewer changes than were undone, so the numbers of the old log would hide them.
     stack.feed(&[listing(2, "1.00", AT, 1)]).await;
     warm.wait();
     assert_eq!(shown(&stack, &warm).await.unwrap(), entities(&stack).await);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn an_idle_stream_whose_log_has_expired_is_in_line() {
-    let stack = Stack::new().await;
-    stack.feed(&[listing(1, "1.00", AT, 1)]).await;
-    compaction::<PublicListing>(&stack.aws.endpoint_url, stack.clock.clone()).run().await.unwrap();
-    let entries = rows(&stack, TABLE).await.into_keys().filter(|[pk, _]| pk.starts_with("log#listings"));
-    for key in entries {
-        delete(&stack, TABLE, &key).await;
-    }
-    let report = repair_through(&stack, stack.admin.stores(), Mode::default()).await.unwrap();
-    assert!(report.is_in_line(), "{report:?}");
 }

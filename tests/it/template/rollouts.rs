@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use common::resources::ALIAS;
+use common::resources::{ALIAS, Table};
 use pretraffic::{STACK_VARIABLE, VERSIONS_VARIABLE};
-use serde_json::Value;
-use tests::{Function, Template, arn};
+use serde_json::{Value, json};
+use tests::{Function, Template, arn, table_parameter};
 
 use super::names;
 
@@ -103,6 +103,11 @@ fn a_parameter_with_another_value_makes_new_versions_of_the_functions_that_use_i
     ] {
         assert_eq!(used_by(parameter, value), functions, "{parameter}");
     }
+    for table in Table::ALL {
+        let functions = Template::read().functions_that(|function| !function.is_hook() && function.uses(table));
+        let functions: Vec<&str> = functions.into_iter().collect();
+        assert_eq!(used_by(&table_parameter(table), &format!("{}-2", table.suffix())), functions, "{table:?}");
+    }
     assert_eq!(used_by("Tracing", "Active").len(), published.len());
     // What has no part in a version must not be described: Lambda refuses to publish the same version twice.
     for (parameter, value) in [("ProvisionedConcurrency", "2"), ("ThrottleRate", "5")] {
@@ -120,6 +125,10 @@ fn every_parameter_in_a_functions_properties_is_one_of_those_that_make_new_versi
         "WebhookSubnetIds",
         "WebhookSecurityGroupIds",
         "OriginSecret",
+        "KeysTable",
+        "MarketTable",
+        "AccountsTable",
+        "WebhooksTable",
         // It is part of the role.
         "PermissionsBoundary",
         // It is a tag.
@@ -130,7 +139,41 @@ fn every_parameter_in_a_functions_properties_is_one_of_those_that_make_new_versi
     assert_eq!(Template::read().parameters_of_functions(), known.into());
 }
 
+/// A restored table has another name.
+#[test]
+fn variables_rights_and_alarms_follow_the_name_of_a_table() {
+    for table in Table::ALL {
+        let (own, parameter) = (names().table(table), table_parameter(table));
+        let template = Template::with_parameters(&[(&parameter, &format!("{}-2", table.suffix()))]);
+        for function in template.functions.values().filter(|function| function.uses(table)) {
+            assert_eq!(function.properties["Environment"]["Variables"][table.variable()], format!("{own}-2"));
+        }
+        let service = json!(template.service()).to_string();
+        for old in [format!("\"{own}\""), format!("/{own}\""), format!("/{own}/")] {
+            assert!(!service.contains(&old), "{old}");
+        }
+        let alarms = &template.service()["AlarmStack"]["Properties"]["Parameters"];
+        assert_eq!(alarms[parameter.as_str()], format!("{}-2", table.suffix()));
+    }
+}
+
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+
+#[test]
+fn every_action_is_pinned_by_its_commit_and_no_workflow_uses_a_stored_secret() {
+    let folder = std::fs::read_dir(Path::new(ROOT).join(".github/workflows")).unwrap();
+    let workflows: String = folder.map(|entry| std::fs::read_to_string(entry.unwrap().path()).unwrap()).collect();
+    // Credentials come from the job's own token. A key that is stored could leak.
+    assert!(!workflows.contains("secrets."));
+    let steps = workflows.lines().map(|line| line.trim().trim_start_matches("- "));
+    let actions: Vec<&str> = steps.filter_map(|line| line.strip_prefix("uses: ")).collect();
+    assert!(!actions.is_empty());
+    for action in actions {
+        let pin = action.split_once('@').and_then(|(_, rest)| rest.split(' ').next());
+        let pinned = pin.is_some_and(|pin| pin.len() == 40 && pin.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        assert!(pinned || action.starts_with("./.github/workflows/"), "{action}");
+    }
+}
 
 fn read(path: &str) -> String {
     std::fs::read_to_string(Path::new(ROOT).join(path)).unwrap()

@@ -11,13 +11,12 @@ use aws_lambda_events::sqs::SqsMessage;
 use common::ids::DeliveryId;
 use common::resources::Queue;
 use futures_util::future::join_all;
-use marketctl::repair::Mode;
 use tests::{Fault, hand, hand_to_die};
 use webhooks::delivery::{Failure, MAX_CLAIMS, Status};
 use webhooks::notice::{EndpointNotice, disabled_notice_id};
 
 use super::{BEFORE_LAST, EXHAUSTED, OFF_BY_FAILURES, Scene};
-use crate::repair::endpoints::{ONLY_LOOK, repair};
+use crate::repair::endpoints::repair_endpoints;
 
 /// An attempt: what was before it, and how it must end whatever happens to its sender.
 struct Course {
@@ -247,7 +246,7 @@ async fn a_first_attempt_whose_sender_and_message_are_gone_is_seen_and_sent_agai
     let selection = Selection { statuses: Recoverable::ALL.into(), since: None, until: None };
     let survey = async |scene: &Scene| admin.survey(scene.endpoint.id, &selection, |_| {}).await.unwrap().pending;
     assert_eq!(survey(&resent).await, 0, "its attempt may still be under way");
-    assert!(repair(&repaired.stack, ONLY_LOOK).await.is_in_line(), "as those of all others that are");
+    assert_eq!(without_wake_up(&repaired, true).await, 0, "as those of all others that are");
     repaired.outlast_leases();
 
     assert_eq!((survey(&resent).await, survey(&repaired).await), (1, 1));
@@ -257,12 +256,18 @@ async fn a_first_attempt_whose_sender_and_message_are_gone_is_seen_and_sent_agai
     assert_eq!((resent.standing(lost[1]).await, resent.posts(lost[1]).len()), ((Status::Delivered, 1), 2));
     assert_eq!(removed.delivery(lost[2]).await.progress.failure, Some(Failure::EndpointRemoved));
 
-    let looked = repair(&repaired.stack, ONLY_LOOK).await;
-    assert_eq!((looked.without_wake_up, looked.is_in_line()), (1, false));
-    assert_eq!(repair(&repaired.stack, Mode::default()).await.without_wake_up, 1);
-    assert!(repair(&repaired.stack, ONLY_LOOK).await.is_in_line());
+    for (dry_run, found) in [(true, 1), (false, 1), (true, 0)] {
+        assert_eq!(without_wake_up(&repaired, dry_run).await, found);
+    }
     repaired.sweep_and_drain().await;
     assert_eq!((repaired.standing(lost[0]).await, repaired.posts(lost[0]).len()), ((Status::Delivered, 1), 2));
+}
+
+/// Returns how many deliveries a repair finds for which nothing calls, and nothing else is wrong.
+async fn without_wake_up(scene: &Scene, dry_run: bool) -> u64 {
+    let done = repair_endpoints(&scene.stack, scene.stack.webhooks().store, dry_run).await.unwrap();
+    assert!(done.changed_endpoints.is_empty() && done.unreadable.is_empty(), "{done:?}");
+    done.count("deliveries without a wake-up").0
 }
 
 /// A repair does not wait for the end of a lease. Whoever holds it may be dead.
@@ -272,9 +277,9 @@ async fn a_repair_during_the_lease_of_a_dead_sender_lets_the_drain_make_the_atte
     let (id, (mortal, proxy)) = (scene.event(1).await, scene.stack.sender_behind_proxy().await);
     let message = scene.stack.queue(Queue::WebhooksFirst).take(1).await;
     assert!(hand_to_die(&mortal, &proxy, &message, SUCCESS.calls, Fault::Hang).await);
-    assert!(repair(&scene.stack, Mode::default()).await.is_in_line());
+    assert_eq!(without_wake_up(&scene, false).await, 0);
     scene.outlast_leases();
-    assert!(repair(&scene.stack, ONLY_LOOK).await.is_in_line(), "it has a wake-up");
+    assert_eq!(without_wake_up(&scene, true).await, 0, "it has a wake-up");
     scene.sweep_and_drain().await;
     assert_eq!((scene.standing(id).await, scene.posts(id).len()), ((Status::Delivered, 1), 2));
 }

@@ -116,7 +116,8 @@ impl Template {
                 self.functions_that(|function| function.is_triggered_by("HttpApi") && function.uses(Table::Keys))
             }
             Publishers::TableUsers => {
-                self.functions_that(|function| Table::ALL.iter().any(|table| function.uses(*table)))
+                let uses = |function: &Function| Table::ALL.iter().any(|table| function.uses(*table));
+                self.functions_that(|function| !function.is_hook() && uses(function))
             }
             Publishers::Only(names) => names.iter().copied().collect(),
         }
@@ -185,6 +186,12 @@ impl Function {
     pub fn uses(&self, table: Table) -> bool {
         self.grants.contains(&FunctionGrant::Variable(table.variable().to_owned()))
     }
+}
+
+/// Returns the parameter with the end of a table's name.
+pub fn table_parameter(table: Table) -> String {
+    let (first, rest) = table.suffix().split_at(1);
+    format!("{}{rest}Table", first.to_uppercase())
 }
 
 /// Returns what a policy statement allows, action by action and resource by resource. One that denies allows nothing.

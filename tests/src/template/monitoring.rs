@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use common::resources::Resources;
+use common::resources::{Resources, Table};
 use serde_json::{Value, json};
 
+use super::table_parameter;
 use super::values::{parse, text};
 
 const ALARMS: &str = "alarms.yaml";
@@ -136,6 +137,10 @@ fn named(value: Value) -> Value {
         Value::Object(entries) => {
             let pattern = entries.get("Fn::Sub").map(|argument| argument.get(0).unwrap_or(argument));
             if let Some(Value::String(pattern)) = pattern {
+                let table = |pattern: String, table: Table| {
+                    pattern.replace(&format!("${{{}}}", table_parameter(table)), table.suffix())
+                };
+                let pattern = Table::ALL.into_iter().fold(pattern.clone(), table);
                 let pattern = pattern.replace("${Stack}", Resources::DEFAULT_STACK);
                 return json!(pattern.replace("${Words}", Resources::DEFAULT_STACK).replace("${ApiId}", "ApiId"));
             }

@@ -1,11 +1,11 @@
-//! The AWS side: DynamoDB, SQS, Secrets Manager and S3 over real HTTP, on one port or within the process. Of Lambda and
-//! EventBridge it has what stops, starts and invokes the functions.
+//! The AWS side: DynamoDB, SQS, Secrets Manager and S3 over real HTTP, on one port or within the process. Of Lambda it has
+//! what invokes a function, and what tells which tables the functions use.
 
-mod control;
 mod dynamodb;
 mod faults;
 mod in_memory;
 mod journal;
+mod lambda;
 pub mod limits;
 mod queues;
 mod relay;
@@ -22,13 +22,12 @@ use std::time::Duration;
 
 use dynoxide::Database;
 
-pub use dynamodb::Recovery;
 pub use faults::{FaultInjector, Faults, MAX_LATE};
 pub use in_memory::InMemoryAws;
 pub use relay::Relay;
 
+use crate::invocations::Invocations;
 use crate::server::{BackgroundTask, Server};
-use crate::switches::{Invocations, Switches};
 use limits::Limiter;
 use services::Services;
 
@@ -74,20 +73,9 @@ impl AwsSide {
         self.services.dynamodb.delay(by);
     }
 
-    /// What an operator has stopped. Functions obey it if their host was given these switches. Those of another process
-    /// do not.
-    pub fn switches(&self) -> &Switches {
-        &self.services.switches
-    }
-
     /// The functions that Lambda's Invoke finds: those of the latest instance whose host was given these.
     pub fn invocations(&self) -> &Invocations {
         &self.services.invocations
-    }
-
-    /// Point-in-time recovery and backups of DynamoDB. At first no table has them.
-    pub fn recovery(&self) -> &Recovery {
-        &self.services.dynamodb.recovery
     }
 
     /// The limits of DynamoDB and S3. At first there are none.

@@ -21,22 +21,21 @@ use rustack_sqs_core::config::SqsConfig;
 use rustack_sqs_core::provider::RustackSqs;
 use rustack_sqs_http::service::{SqsHttpConfig, SqsHttpService};
 
-use super::control;
 use super::dynamodb::DynamoDb;
 use super::faults::{Fate, FaultInjector};
+use super::lambda;
 use super::limits::Limiter;
 use super::queues::Queues;
 use super::s3::Buckets;
 use crate::environment::ACCOUNT_ID;
+use crate::invocations::Invocations;
 use crate::server::{Body, header, plain};
-use crate::switches::{Invocations, Switches};
 
 /// Everything that answers calls.
 pub(super) struct Services {
     pub(super) dynamodb: Arc<DynamoDb>,
     pub(super) limiter: Arc<Limiter>,
     pub(super) faults: Arc<FaultInjector>,
-    pub(super) switches: Switches,
     pub(super) invocations: Invocations,
     queues: SqsHttpService<Queues>,
     secrets: SecretsManagerHttpService<RustackSecretsManagerHandler>,
@@ -54,7 +53,6 @@ impl Services {
         let secrets = RustackSecretsManagerHandler::new(Arc::new(secrets));
         Ok(Self {
             dynamodb: Arc::new(DynamoDb::new(database, Arc::clone(&limiter))),
-            switches: Switches::default(),
             invocations: Invocations::default(),
             queues: SqsHttpService::new(Arc::new(queues), SqsHttpConfig::default()),
             secrets: SecretsManagerHttpService::new(Arc::new(secrets), SecretsManagerHttpConfig::default()),
@@ -81,12 +79,11 @@ impl Services {
         match service {
             "AmazonSQS" => return boxed(self.queues.call(request).await),
             "secretsmanager" => return boxed(self.secrets.call(request).await),
-            "AWSEvents" => return control::events(&self.switches, &operation, request).await,
             _ if service.starts_with("DynamoDB") => return Arc::clone(&self.dynamodb).answer(operation, request).await,
             _ => {}
         }
         match signed_for(&request) {
-            "lambda" => control::lambda(&self.switches, &self.invocations, request).await,
+            "lambda" => lambda::answer(&self.invocations, request).await,
             "s3" => self.buckets.answer(request).await,
             "sts" => identity(request).await,
             _ => {

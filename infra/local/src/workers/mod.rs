@@ -21,7 +21,6 @@ pub use crate::server::BackgroundTask;
 pub use poller::{EventSource, poll, poll_with_fleet};
 
 use crate::host::{Host, log_failed_warm_up};
-use crate::switches::{Switch, Trigger};
 use poller::invoke;
 
 /// The number of `ingest` instances that read the feed side by side.
@@ -59,8 +58,6 @@ impl Workers {
         let (_, [feed, first, retry, slow]) =
             host.unobserved(|service| common::queues::from_service(service, queues)).map_err(missing)?;
         let source = EventSource::open(feeder.clone(), &feed, INGEST_TIMEOUT).await?;
-        let switch = |trigger| host.switches().of(trigger);
-        let source = source.switched_by(switch(Trigger::Queue(Queue::Feed)));
         let SenderConfig { transport, schedule: retries } = webhooks;
         let mut running = Vec::new();
         for _ in 0..INGEST_INSTANCES {
@@ -74,18 +71,16 @@ impl Workers {
         ] {
             let batching = if queue == Queue::WebhooksSlow { Batching::DRAINS } else { Batching::AT_ONCE };
             let source = EventSource::open(caller.clone(), &lane, WEBHOOK_TIMEOUT).await?.with_batching(batching);
-            let source = source.switched_by(switch(Trigger::Queue(queue)));
             let sender = host.function("webhook", |service| webhook::worker(service, transport.clone(), retries));
             let sender = sender.map_err(missing)?;
             running.push(poll_with_fleet(source, most, move || sender.clone()));
         }
         let compact = host.function("compact", compact::worker).map_err(missing)?;
-        let due = switch(Trigger::Schedule("compact"));
-        running.push(switched_schedule(due, COMPACT_PERIOD, COMPACT_TIMEOUT, compact));
+        running.push(schedule(COMPACT_PERIOD, COMPACT_TIMEOUT, compact));
         let period = u32::try_from(SWEEP_PERIOD.as_secs()).unwrap_or(u32::MAX);
         let period = Duration::from_secs(retries.scaled(period).into());
         let sweep = host.function("sweep", |service| sweep::worker(service, retries)).map_err(missing)?;
-        running.push(switched_schedule(switch(Trigger::Schedule("sweep")), period, SWEEP_TIMEOUT, sweep));
+        running.push(schedule(period, SWEEP_TIMEOUT, sweep));
         host.log_problems().await;
         Ok(Self { feed: Backlog::new(feeder, feed), _running: running })
     }
@@ -97,14 +92,6 @@ pub fn schedule<W>(period: Duration, timeout: Duration, worker: W) -> Background
 where
     W: Worker<Event: Default>,
 {
-    switched_schedule(Arc::default(), period, timeout, worker)
-}
-
-/// Does the same, and leaves out the runs that come while the switch is off.
-fn switched_schedule<W>(switch: Arc<Switch>, period: Duration, timeout: Duration, worker: W) -> BackgroundTask
-where
-    W: Worker<Event: Default>,
-{
     BackgroundTask::start(async move {
         log_failed_warm_up(worker.warm_up().await);
         let worker = Arc::new(worker);
@@ -112,7 +99,6 @@ where
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         loop {
             ticks.tick().await;
-            let Some(_pass) = switch.try_enter() else { continue };
             if let Err(error) = invoke(&worker, W::Event::default(), timeout).await {
                 tracing::error!(error, "scheduled invocation failed");
             }

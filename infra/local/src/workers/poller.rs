@@ -21,7 +21,6 @@ use tokio::time::Instant;
 
 use crate::host::log_failed_warm_up;
 use crate::server::BackgroundTask;
-use crate::switches::Switch;
 
 /// The most messages that SQS returns, and deletes, in one call.
 const MAX_CALL_MESSAGES: usize = 10;
@@ -44,7 +43,6 @@ pub struct EventSource {
     arn: String,
     timeout: Duration,
     batching: Batching,
-    switch: Arc<Switch>,
 }
 
 /// Hands batches of a queue to one instance of a function.
@@ -56,7 +54,6 @@ where
         log_failed_warm_up(worker.warm_up().await);
         let worker = Arc::new(worker);
         loop {
-            let _pass = source.switch.enter().await;
             let messages = source.receive().await;
             if !messages.is_empty() {
                 source.hand_over(&worker, messages).await;
@@ -100,7 +97,6 @@ where
             while invocations.try_join_next().is_some() {}
             // Waits for a free instance before it receives messages, because nobody else gets them from then on.
             let Ok(room) = self.free.acquire().await else { return };
-            let pass = self.source.switch.enter().await;
             let messages = self.source.receive().await;
             if messages.is_empty() {
                 continue;
@@ -108,7 +104,6 @@ where
             room.forget();
             let fleet = Arc::clone(&self);
             invocations.spawn(async move {
-                let _pass = pass;
                 let instance = fleet.take().await;
                 // An instance that failed is not used again, as in Lambda.
                 if fleet.source.hand_over(&instance, messages).await {
@@ -140,19 +135,13 @@ impl EventSource {
         let found = client.get_queue_attributes().queue_url(url).attribute_names(QueueArn).send().await;
         let found = found.map_err(|error| format!("queue {url}: {}", explain(&error)))?;
         let arn = found.attributes.and_then(|mut attributes| attributes.remove(&QueueArn)).unwrap_or_default();
-        Ok(Self { client, url: url.to_owned(), arn, timeout, batching: Batching::AT_ONCE, switch: Arc::default() })
+        Ok(Self { client, url: url.to_owned(), arn, timeout, batching: Batching::AT_ONCE })
     }
 
     /// Returns the queue with batches of another size.
     #[must_use]
     pub fn with_batching(self, batching: Batching) -> Self {
         Self { batching, ..self }
-    }
-
-    /// Returns the queue with a switch, which stops and starts what polls it.
-    #[must_use]
-    pub fn switched_by(self, switch: Arc<Switch>) -> Self {
-        Self { switch, ..self }
     }
 
     /// Receives messages, waiting a while if there are none. If the call fails, logs the error and returns no messages.

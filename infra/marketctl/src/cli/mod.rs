@@ -16,17 +16,20 @@ use common::resources::Resources;
 
 pub(crate) use dead_letters::{DeadLetterCommand, LetterFilter, LetterQueue, ListLetters, ResendLetters, WhichLetters};
 pub(crate) use keys::{CreateKey, KeyChanges, KeyCommand};
-pub(crate) use tables::{RepairOptions, RestoreOptions};
+pub(crate) use tables::RepairOptions;
 pub(crate) use usage::{complete, parse, write_manual};
 pub(crate) use webhooks::{AddEndpoint, ListDeliveries, ResendOptions, UpdateEndpoint, WebhookCommand};
 
 use crate::input::Source;
 
-/// Operates a stack of the marketplace API: manages keys and webhooks, fills the feed, imports data, checks, repairs
-/// and restores.
+/// Operates a stack of the marketplace API: manages keys and webhooks, fills the feed, imports data, checks and
+/// repairs.
 ///
 /// Region, credentials and endpoint are found as every AWS tool finds them: in environment variables and in the files
 /// that `aws configure` writes. For a stack on your machine, paste the `export` lines that it prints.
+///
+/// Every command asks the deployed service which tables it uses. This needs the permission
+/// `lambda:GetFunctionConfiguration` on the function `CodeDeployHook_<stack>-pretraffic`.
 ///
 /// Each change of a key, an endpoint, a delivery or a dead letter also writes a line of JSON to standard error: who
 /// changed what.
@@ -90,23 +93,15 @@ pub(crate) enum Command {
     Import(ImportOptions),
     /// Check that every table, queue, bucket and secret exists and can be reached
     Check,
-    /// Bring tables back in line after a restore, and say what was wrong; it is safe to repeat a repair
+    /// Bring a restored table in line, before the service uses it; it is safe to repeat a repair
     ///
-    /// Stop what writes to the tables first: ingest, compact, webhook, sweep and every import. The API may go on. A dry run
-    /// that finds something exits with 1. A repair also finds pending deliveries for which nothing calls any more, because
-    /// a queue was purged; for these, nothing has to be stopped. See docs/operations.md.
+    /// Nobody may write to the table meanwhile. Only the table of webhooks may be in use: then a repair finds pending
+    /// deliveries for which nothing calls any more, because a queue was purged. See docs/operations.md.
+    ///
+    /// Needs these permissions on the table: to read, write and describe it, `dynamodb:UpdateTable`, and to describe and
+    /// set continuous backups, time to live and tags. On the stack's own table: `dynamodb:DescribeTable`,
+    /// `dynamodb:ListTagsOfResource`, and `dynamodb:Scan` for keys. For the market also to read and write the bucket.
     Repair(RepairOptions),
-    /// Restore a table to a moment of the last 35 days, under its own name; if it was interrupted, run it again
-    ///
-    /// Stops what writes to the table, restores and repairs a copy, puts it in the table's place, and starts the writers
-    /// again. See docs/operations.md.
-    ///
-    /// Needs these permissions beside those of a repair. DynamoDB: `RestoreTableToPointInTime`,
-    /// `RestoreTableFromBackup` and all that it asks for, `CreateBackup`, `DescribeBackup`, `ListBackups`,
-    /// `DeleteTable`, `UpdateTable`, and to describe and set continuous backups, time to live and tags. Lambda:
-    /// `GetFunctionConfiguration`, to list and update event source mappings, and to get, put and delete a function's
-    /// concurrency. EventBridge: `ListRuleNamesByTarget`, `DescribeRule`, `DisableRule` and `EnableRule`.
-    Restore(RestoreOptions),
     /// Print a script that completes the commands and options of `marketctl` in a shell
     ///
     /// For bash: marketctl completions bash > ~/.local/share/bash-completion/completions/marketctl
@@ -188,14 +183,11 @@ mod tests {
             "webhooks resend ID",
             "webhooks enable ID",
             "webhooks rotate-keyring",
-            "repair",
             "repair --reset-version item a",
-            "repair --dry-run --restored --table market",
+            "repair --dry-run --table market",
+            "repair --table keys --name marketplace-keys-2",
             "keys update ID --limit tier",
             "keys create --user ID --scope catalog:read,orders:read --expires-in 30d",
-            "repair --table accounts",
-            "repair --table webhooks",
-            "restore accounts --to 2026-11-20T10:00:00Z --dry-run",
         ] {
             assert!(parsed(line).is_ok(), "{line}");
         }
@@ -217,7 +209,8 @@ mod tests {
                     "webhooks resend --since 2026-11-20T10:00:00Z",
                     "webhooks resend --until 2026-11-20T10:00:00Z",
                     "webhooks resend --dry-run",
-                    "restore accounts",
+                    "repair",
+                    "repair --name marketplace-keys-2",
                 ][..],
             ),
             (
@@ -229,7 +222,6 @@ mod tests {
                     "webhooks resend ID --until 2026-11-20T10:00:00Z",
                     "webhooks resend ID --dry-run",
                     "repair --dry-run --reset-version item a",
-                    "restore keys --to 2026-11-20T10:00:00Z --no-start --keys-revoked",
                 ],
             ),
             (ErrorKind::WrongNumberOfValues, &["repair --reset-version item"]),

@@ -1,46 +1,25 @@
-//! `repair` and `restore`.
+//! `repair`.
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{ArgAction, Args, ValueEnum};
 use common::resources::Table;
-use common::timestamp::Timestamp;
-
-use super::values::whole_second;
 
 #[derive(Args, Debug)]
 pub(crate) struct RepairOptions {
-    /// Only say what is not in line; write nothing
+    /// Only say what there is to change; write nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// The tables were restored: make running instances forget what they remember, even if all is in line
-    #[arg(long)]
-    pub(crate) restored: bool,
-    /// Only look at this table; at all four, if this is not given
-    #[arg(long, value_enum)]
+    /// The table to repair
+    #[arg(long, value_enum, required_unless_present = "reset_version")]
     pub(crate) table: Option<TableArgument>,
+    /// Its full name, in place of the name of the one that the service uses
+    #[arg(long, requires = "table", value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) name: Option<String>,
     /// Only set a version to 0, so that later messages apply again; KIND is item, listing, marketplace, order or
     /// balance, and the ID of a balance is its user's
     #[arg(long, value_names = ["KIND", "ID"], num_args = 2, action = ArgAction::Set)]
-    #[arg(conflicts_with_all = ["dry_run", "restored", "table"])]
+    #[arg(conflicts_with_all = ["dry_run", "table"])]
     pub(crate) reset_version: Vec<String>,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct RestoreOptions {
-    /// The table to restore
-    #[arg(value_enum)]
-    pub(crate) table: TableArgument,
-    /// The moment before the damage, a whole second such as 2026-11-20T10:00:00Z
-    #[arg(long, value_name = "TIME", value_parser = whole_second)]
-    pub(crate) to: Timestamp,
-    /// Only say what was found and which steps are left; change nothing
-    #[arg(long)]
-    pub(crate) dry_run: bool,
-    /// At the end, leave stopped what was stopped; the same command without this starts it
-    #[arg(long)]
-    pub(crate) no_start: bool,
-    /// Open the API after a restore of keys: what was revoked since that moment is revoked again
-    #[arg(long, conflicts_with = "no_start")]
-    pub(crate) keys_revoked: bool,
 }
 
 /// A table of a stack.

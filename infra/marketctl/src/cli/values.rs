@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use common::names::ClosedEnum;
-use common::timestamp::{Timestamp, TimestampError};
 use terminal::count;
 
 /// Returns a parser of the members of a closed list, which the help names.
@@ -16,12 +15,6 @@ pub(super) fn member<T: ClosedEnum + Send + Sync>() -> impl TypedValueParser<Val
 pub(super) fn number<const MIN: u32, const MAX: u32>(text: &str) -> Result<u32, String> {
     let parsed = text.parse().ok().filter(|number| (MIN..=MAX).contains(number));
     parsed.ok_or_else(|| format!("must be a whole number from {} to {}", count(MIN.into()), count(MAX.into())))
-}
-
-/// Parses a time to which DynamoDB can restore a table.
-pub(super) fn whole_second(text: &str) -> Result<Timestamp, String> {
-    let at: Timestamp = text.parse().map_err(|error: TimestampError| error.to_string())?;
-    if at.millis().rem_euclid(1_000) == 0 { Ok(at) } else { Err("must be a whole second".to_owned()) }
 }
 
 /// Parses a whole number with its unit, such as `90s`, `15m`, `24h` or `7d`.

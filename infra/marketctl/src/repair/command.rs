@@ -1,67 +1,172 @@
-//! `marketctl repair`: its options, and why it fails.
+//! `marketctl repair`: its options, what it prints, and why it fails.
 
 use std::sync::Arc;
 
 use accounts::Accounts;
 use admin::audit::Subject;
 use admin::keys::KeyAdmin;
+use common::preflight::{Problem, ResourceKind};
 use common::resources::Table;
 use market::Market;
-use terminal::Output;
+use pretraffic::inventory::check_table;
+use serde::Serialize;
+use terminal::{Output, number_table};
 use webhooks::store::WebhookStore;
 
-use super::mode::{Mode, RepairError};
-use super::progress::RepairProgress;
-use super::report::Report;
-use super::rows::Keys;
+use super::settings::Lacking;
 use super::versions::{ResetReport, Versioned};
-use super::{REPAIR, Repair, RepairReport};
+use super::{Count, Repair, RepairError, Repaired};
 use crate::audit;
 use crate::cli::RepairOptions;
-use crate::failure::CommandFailure;
+use crate::failure::{CommandFailure, with_remedy};
 use crate::session::Session;
+
+/// The command's name in audit lines.
+const REPAIR: &str = "repair";
 
 const KIND_HINT: &str =
     "The kind is the type of a message, and the id is that in its messages; for a balance it is the account's.";
-const LEFT_HINT: &str = "Nothing was written. Stop all writers, then run it without --dry-run.";
+
+/// What a repair has done, or would do.
+#[derive(Debug, Serialize)]
+struct Report {
+    table: &'static str,
+    name: String,
+    dry_run: bool,
+    counts: Vec<Count>,
+    /// What the table lacked of what the template gives the stack's own one.
+    settings: Vec<&'static str>,
+    /// The tables that told which keys were revoked; only of a restored table of keys.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revoked_as_in: Option<Vec<String>>,
+    /// Rows that were left as they are.
+    unreadable: Vec<UnreadableRow>,
+}
+
+#[derive(Debug, Serialize)]
+struct UnreadableRow {
+    row: String,
+    what: String,
+}
 
 pub(crate) async fn run(options: RepairOptions, session: &Session, output: Output) -> Result<(), CommandFailure> {
-    let RepairOptions { dry_run, restored, table, reset_version } = options;
-    let table = table.map(Table::from);
+    let RepairOptions { dry_run, table, name, reset_version } = options;
     if let [kind, id] = reset_version.as_slice() {
         return reset(kind, id, session, output).await;
     }
-    let repair = Repair::of(session, table, |of| session.resources.table(of), None, Mode { dry_run, restored }).await?;
-    let progress = RepairProgress::start();
-    let mut found = RepairReport::default();
-    let ended = Box::pin(repair.run_into(&mut found, &|at| progress.show(at))).await;
-    drop(progress);
+    let Some(table) = table.map(Table::from) else { return Ok(()) };
+    let name = name.unwrap_or_else(|| session.resources.table(table));
+    let own = session.resources.own_table(table);
+    if name != own && !name.starts_with(&format!("{own}-")) {
+        let why = format!("the service takes no other table in place of {own} than one whose name begins with {own}-");
+        return Err(CommandFailure::invalid("name", &why, "Restore the table under such a name."));
+    }
+    let failed = |what: &str, problem: &Problem| {
+        let message = format!("{what}: {}", with_remedy(problem, ResourceKind::Table, &name));
+        CommandFailure::new(message, "Then run it again.")
+    };
+    let unusable = |problem: Problem| failed("nothing was done", &problem);
+    check_table(&session.dynamodb, &name, table.indexes()).await.map_err(unusable)?;
+    let others = if table == Table::Keys { other_tables(session, &name).await.map_err(unusable)? } else { Vec::new() };
+    let settings = settings(session, table, &name, dry_run).await;
+    let settings = settings.map_err(|problem| failed("the repair ended early", &problem))?;
+    let mut repair = Repair::new(Arc::clone(&session.clock), dry_run);
+    let ended = Box::pin(repair_table(&mut repair, session, table, &name, &others)).await?;
+    let Repaired { counts, changed_keys, changed_endpoints, unreadable } = repair.done;
     if !dry_run {
-        audit::tell(session, REPAIR, found.changes()).await;
+        let keys = changed_keys.into_iter().map(|(key, owner)| (owner, Subject::from(key)));
+        let endpoints = changed_endpoints.into_iter().map(|(endpoint, owner)| (Some(owner), Subject::from(endpoint)));
+        audit::tell(session, REPAIR, keys.chain(endpoints)).await;
     }
-    if ended.is_err() && found.examined.is_empty() {
-        return Ok(ended?);
-    }
-    let report = Report::new(found, dry_run);
+    let unreadable = unreadable.into_iter().map(|row| UnreadableRow { row: row.row, what: row.what });
+    let unreadable = unreadable.collect();
+    let revoked_as_in = (table == Table::Keys && (name != own || !others.is_empty())).then_some(others);
+    let table = table.suffix();
+    let report = Report { table, name, dry_run, counts, settings, revoked_as_in, unreadable };
     output.print(&report, Report::text)?;
     ended?;
-    if report.is_complete() {
-        return if report.is_left() {
-            Err(CommandFailure::new("not everything is in line", LEFT_HINT))
-        } else {
-            Ok(())
-        };
+    if report.unreadable.is_empty() {
+        return Ok(());
     }
-    let Report { failed, unreadable, .. } = report;
-    let what = "users whose orders could not be repaired";
-    let message = format!("{what}: {}; rows that cannot be read: {}", failed.len(), unreadable.len());
-    let users = failed.iter().map(|failed| format!("user {}: {}", failed.user_id, failed.reason));
-    let rows = unreadable.iter().map(|unreadable| format!("{}: {}", unreadable.row, unreadable.what));
-    Err(CommandFailure::new(
-        message,
-        "Everything else is in line. Look at the rows of these users and at these rows, then repeat the repair.",
-    )
-    .with_details(users.chain(rows)))
+    let message = format!("rows that cannot be read: {}", report.unreadable.len());
+    let hint = "Everything else is in line. Look at these rows, then repeat the repair.";
+    let rows = report.unreadable.iter().map(|UnreadableRow { row, what }| format!("{row}: {what}"));
+    Err(CommandFailure::new(message, hint).with_details(rows))
+}
+
+/// Repairs a table. The inner error ended the repair when it had already begun.
+async fn repair_table(
+    repair: &mut Repair,
+    session: &Session,
+    table: Table,
+    name: &str,
+    others: &[String],
+) -> Result<Result<(), RepairError>, CommandFailure> {
+    let (client, name) = (session.dynamodb.clone(), name.to_owned());
+    Ok(match table {
+        Table::Keys => {
+            let admin = |name: String| KeyAdmin::new(client.clone(), name, Arc::clone(&session.clock));
+            let others: Vec<KeyAdmin> = others.iter().cloned().map(admin).collect();
+            repair.keys(&admin(name), &others).await
+        }
+        Table::Market => repair.market(&Market::new(client, name), &session.objects().await?).await,
+        Table::Accounts => repair.accounts(&Accounts::new(client, name)).await,
+        Table::Webhooks => repair.webhooks(&WebhookStore::new(client, name)).await,
+    })
+}
+
+/// Returns what the table lacked, after it got that unless it is only a trial. Of the stack's own table, the template
+/// takes care.
+async fn settings(session: &Session, table: Table, name: &str, dry_run: bool) -> Result<Vec<&'static str>, Problem> {
+    let own = session.resources.own_table(table);
+    if name == own {
+        return Ok(Vec::new());
+    }
+    let lacking = Lacking::of(&session.dynamodb, name, &own).await?;
+    let names = lacking.names();
+    if !dry_run {
+        lacking.give(&session.dynamodb, name).await?;
+    }
+    Ok(names)
+}
+
+/// Returns the stack's own table of keys and the one that the service uses, without the one that is repaired.
+async fn other_tables(session: &Session, name: &str) -> Result<Vec<String>, Problem> {
+    let mut others = vec![session.resources.own_table(Table::Keys), session.resources.table(Table::Keys)];
+    others.dedup();
+    others.retain(|other| other != name);
+    let mut found = Vec::new();
+    for other in others {
+        match check_table(&session.dynamodb, &other, &[]).await {
+            Ok(()) => found.push(other),
+            Err(Problem::Missing) => {}
+            Err(problem) => return Err(problem),
+        }
+    }
+    Ok(found)
+}
+
+impl Report {
+    fn text(&self) -> String {
+        let changed = if self.dry_run { "TO CHANGE" } else { "CHANGED" };
+        let rows = self.counts.iter().map(|Count { what, looked_at, changed }| {
+            [(*what).to_owned(), terminal::count(*looked_at), terminal::count(*changed)]
+        });
+        let mut parts = vec![number_table(["ROWS", "FOUND", changed], rows)];
+        if !self.settings.is_empty() {
+            let done = if self.dry_run { "lacks" } else { "got" };
+            parts.push(format!("{} {done} {}.", self.name, self.settings.join(", ")));
+        }
+        match self.revoked_as_in.as_deref() {
+            Some([]) => parts.push(
+                "No other table of keys is there to tell which keys were revoked since. Revoke these from your own records."
+                    .to_owned(),
+            ),
+            Some(others) => parts.push(format!("What is revoked in {} is revoked.", others.join(" or "))),
+            None => {}
+        }
+        parts.join("\n\n")
+    }
 }
 
 /// Sets the version of an entity to 0.
@@ -78,46 +183,13 @@ async fn reset(kind: &str, id: &str, session: &Session, output: Output) -> Resul
     Ok(output.print(&ResetReport { entity, version }, ResetReport::text)?)
 }
 
-impl Repair {
-    /// Returns the repair of one table of a stack, or of all four. `name` says what a table is called. Keys that are
-    /// revoked in the table `damaged` are revoked, too.
-    pub(crate) async fn of(
-        session: &Session,
-        table: Option<Table>,
-        name: impl Fn(Table) -> String,
-        damaged: Option<String>,
-        mode: Mode,
-    ) -> Result<Self, CommandFailure> {
-        let (client, clock) = (&session.dynamodb, Arc::clone(&session.clock));
-        let has = |one: Table| table.is_none_or(|table| table == one);
-        let key_admin = |table: String| KeyAdmin::new(client.clone(), table, Arc::clone(&clock));
-        let mut repair =
-            Self { market: None, accounts: None, keys: None, webhooks: None, clock: Arc::clone(&clock), mode };
-        if has(Table::Market) {
-            repair.market = Some((Market::new(client.clone(), name(Table::Market)), session.objects().await?));
-        }
-        if has(Table::Accounts) {
-            repair.accounts = Some(Accounts::new(client.clone(), name(Table::Accounts)));
-        }
-        if has(Table::Keys) {
-            repair.keys = Some(Keys { table: key_admin(name(Table::Keys)), damaged: damaged.map(key_admin) });
-        }
-        if has(Table::Webhooks) {
-            repair.webhooks = Some(WebhookStore::new(client.clone(), name(Table::Webhooks)));
-        }
-        Ok(repair)
-    }
-}
-
 impl From<RepairError> for CommandFailure {
     fn from(error: RepairError) -> Self {
         let hint = match &error {
             RepairError::Written(_) => {
-                "Stop `ingest`, `compact` and every import, then repeat the repair; what is in line already stays as it is."
+                "Nobody may write to this table meanwhile. Repair a restored one before it is used."
             }
-            RepairError::Store(_) => {
-                "Fix the cause (`marketctl check` helps), then repeat the repair; what is in line already stays as it is."
-            }
+            RepairError::Store(_) => "Fix the cause (`marketctl check` helps), then repeat the repair.",
         };
         Self::new(format!("the repair ended early: {error}"), hint)
     }

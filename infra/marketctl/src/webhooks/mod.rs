@@ -21,7 +21,7 @@ use crate::audit::{Asked, Audit};
 use crate::cli::{AddEndpoint, ResendOptions, UpdateEndpoint, WebhookCommand};
 use crate::confirm::Confirmation;
 use crate::failure::{CommandFailure, none_left_out};
-use crate::repair::progress::RepairProgress;
+use crate::progress::Progress;
 use crate::session::Session;
 
 /// What to do if the URL is refused because it leads to this machine.
@@ -200,7 +200,7 @@ async fn list(admin: &WebhookAdmin, user: Option<UserId>, output: Output) -> Res
     let Endpoints { readable, unreadable } = if let Some(user) = user {
         admin.list(user).await?
     } else {
-        let progress = RepairProgress::start();
+        let progress = Progress::start();
         admin.list_all(|found| progress.show_rows(found as u64, None, "webhook endpoints")).await?
     };
     let (states, now) = (admin.health_of(&readable).await, admin.clock.now());

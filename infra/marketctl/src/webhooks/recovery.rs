@@ -12,7 +12,7 @@ use webhooks::delivery::MAX_ROUNDS;
 
 use crate::failure::{CommandFailure, none_left_out, shortened};
 use crate::interrupt::Interrupt;
-use crate::repair::progress::RepairProgress;
+use crate::progress::Progress;
 
 /// What was found, and what became of it.
 #[derive(Debug, Serialize)]
@@ -95,14 +95,14 @@ fn complete(recovery: &Recovery) -> Result<(), CommandFailure> {
 
 /// Shows people how far a recovery is.
 struct Display {
-    shown: Option<RepairProgress>,
+    shown: Option<Progress>,
     /// How many deliveries were sent or skipped, and of how many.
     seen: Cell<(u64, u64)>,
 }
 
 impl Display {
     fn start(output: Output) -> Self {
-        Self { shown: (output == Output::Text).then(RepairProgress::start), seen: Cell::default() }
+        Self { shown: (output == Output::Text).then(Progress::start), seen: Cell::default() }
     }
 
     fn show(&self, at: RecoveryProgress) {

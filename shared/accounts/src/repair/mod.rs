@@ -4,8 +4,8 @@
 //!
 //! A few rows change in one transaction, so readers see all of it or nothing. If there are too many for one, the
 //! summary is closed first: it loses its months, so that pages of this user are errors instead of wrong, and no order
-//! can be inserted. It is written last, and that opens it again. After a crash in between, the next repair finds a
-//! summary that cannot be read, and completes the work.
+//! can be inserted. It is written last, and that opens it again. After a crash in between, the next repair completes the
+//! work.
 
 mod plan;
 mod stored;
@@ -23,7 +23,6 @@ use common::timestamp::Timestamp;
 use common::transaction;
 use plan::{AuthorityMending, Mending, OrderMending};
 
-pub use plan::OrderFindings;
 pub use stored::{OrderAuthority, OrdersPage};
 
 /// How often a repair begins again if a row changes meanwhile.
@@ -31,26 +30,27 @@ const MAX_ATTEMPTS: u32 = 5;
 /// The most writes of a transaction (DynamoDB's limit).
 const MAX_WRITES: usize = 100;
 
+/// What was done with the orders of a user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RepairedOrders {
+    pub orders: usize,
+    /// How many of them got another number, or an authority with their version.
+    pub changed: usize,
+}
+
 impl Accounts {
-    /// Brings a user's orders back in line, unless it is only a trial. Returns what was wrong. With `new_era`, instances
-    /// forget what they remember of these orders even if nothing was wrong.
+    /// Counts a user's orders anew and brings their rows in line, unless it is only a trial.
     pub async fn repair_orders(
         &self,
         user: UserId,
         now: Timestamp,
         dry_run: bool,
-        new_era: bool,
-    ) -> Result<OrderFindings, StoreError> {
-        let mut found = None;
+    ) -> Result<RepairedOrders, StoreError> {
         for attempt in 0..MAX_ATTEMPTS {
             let stored = self.stored_orders(user).await?;
-            let mending = stored.mending(now, new_era)?;
-            let found = *found.get_or_insert(mending.found);
-            if dry_run {
-                return Ok(found);
-            }
-            if self.mend(user, stored.total, &mending).await? {
-                return Ok(found);
+            let mending = stored.mending(now)?;
+            if dry_run || self.mend(user, stored.total, &mending).await? {
+                return Ok(RepairedOrders { orders: stored.records.len(), changed: mending.orders.len() });
             }
             tokio::time::sleep(pause(attempt)).await;
         }
@@ -78,7 +78,6 @@ impl Accounts {
     async fn mend(&self, user: UserId, total: Option<u64>, mending: &Mending) -> Result<bool, StoreError> {
         let mut groups =
             mending.orders.iter().map(|order| self.mend_order(user, order)).collect::<Result<Vec<_>, _>>()?;
-        let Some(summary) = &mending.summary else { return self.send_groups(groups).await };
         for (month, hours) in &mending.hours {
             groups.push(vec![self.replace_hours(table::hours(user, month), hours.as_ref())?]);
         }
@@ -94,7 +93,7 @@ impl Accounts {
             }
         }
         let mut writes: Vec<TransactWriteItem> = groups.into_iter().flatten().collect();
-        writes.push(self.replace_summary(user, seen, summary)?);
+        writes.push(self.replace_summary(user, seen, &mending.summary)?);
         self.send(writes).await
     }
 

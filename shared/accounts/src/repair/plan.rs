@@ -4,7 +4,6 @@
 //! them: an authority has its record's version, ordinals have no gaps, and summary and hours count the records.
 
 use std::collections::BTreeMap;
-use std::ops::AddAssign;
 
 use super::stored::{StoredOrders, StoredRecord};
 use crate::hours::{Hour, Hours};
@@ -12,39 +11,13 @@ use crate::summary::Summary;
 use common::store::StoreError;
 use common::timestamp::Timestamp;
 
-/// What was found of one user, or of several.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct OrderFindings {
-    /// Orders without an authority, which no message could change.
-    pub without_authority: u64,
-    /// Orders whose authority had another version than the order itself.
-    pub other_version: u64,
-    /// Orders with a wrong number in the sequence of inserts.
-    pub misnumbered: u64,
-    /// Users whose summary was missing, unreadable or did not count what is there.
-    pub summaries: u64,
-    /// Months whose hours were missing, unreadable or did not count what is there.
-    pub hours: u64,
-}
-
-impl AddAssign for OrderFindings {
-    fn add_assign(&mut self, other: Self) {
-        self.without_authority += other.without_authority;
-        self.other_version += other.other_version;
-        self.misnumbered += other.misnumbered;
-        self.summaries += other.summaries;
-        self.hours += other.hours;
-    }
-}
-
-/// What has to change.
+/// What has to be written.
 pub(super) struct Mending {
+    /// The orders that have to change.
     pub(super) orders: Vec<OrderMending>,
-    /// The right summary, if it has to be written.
-    pub(super) summary: Option<Summary>,
-    /// The right hours of months that have others. A month without orders has none.
+    pub(super) summary: Summary,
+    /// The hours of each month. A month without orders has none.
     pub(super) hours: BTreeMap<String, Option<Hours>>,
-    pub(super) found: OrderFindings,
 }
 
 /// An order that has to change.
@@ -64,44 +37,28 @@ pub(super) enum AuthorityMending {
 }
 
 impl StoredOrders {
-    /// Returns what has to change. It is an error if an authority names another account or another time of creation
+    /// Returns what has to be written. It is an error if an authority names another account or another time of creation
     /// than the record, because then it cannot be told which of them is right.
     ///
-    /// A summary that is written begins a new era, at `now` or later. It is written in any case if `new_era` says so.
-    pub(super) fn mending(&self, now: Timestamp, new_era: bool) -> Result<Mending, StoreError> {
-        let mut found = OrderFindings::default();
-        let (orders, mut expected) = self.orders_and_summary(&mut found)?;
-        expected.era = self.era;
-        let hours = self.hours_mending()?;
-        found.hours = hours.len() as u64;
-        let is_right = if expected.total == 0 { !self.has_summary } else { self.summary.as_ref() == Some(&expected) };
-        found.summaries = u64::from(!is_right);
-        expected.era = u64::try_from(now.millis()).unwrap_or_default().max(self.era + 1);
-        let is_wrong = !is_right || found.misnumbered > 0 || !hours.is_empty();
-        let is_written = is_wrong || (new_era && expected.total > 0);
-        Ok(Mending { orders, summary: is_written.then_some(expected), hours, found })
-    }
-
-    fn orders_and_summary(&self, found: &mut OrderFindings) -> Result<(Vec<OrderMending>, Summary), StoreError> {
+    /// The summary begins a new era, at `now` or later, so that instances forget what they remember of these orders.
+    pub(super) fn mending(&self, now: Timestamp) -> Result<Mending, StoreError> {
         let mut inserts: Vec<&StoredRecord> = self.records.iter().collect();
         inserts.sort_by_key(|record| (record.ordinal, &record.position));
-        let (mut orders, mut summary) = (Vec::new(), Summary::default());
+        let era = u64::try_from(now.millis()).unwrap_or_default().max(self.era + 1);
+        let (mut orders, mut summary) = (Vec::new(), Summary { era, ..Summary::default() });
+        // A month without orders may still have hours.
+        let mut hours: BTreeMap<_, Option<Hours>> = self.months.iter().map(|month| (month.clone(), None)).collect();
         for (ordinal, record) in (1..).zip(inserts) {
-            summary.insert(record.created_at.month(), record.position.clone());
-            let authority = self.authority_mending(record)?;
-            let is_misnumbered = record.ordinal != ordinal;
-            found.misnumbered += u64::from(is_misnumbered);
-            found.without_authority += u64::from(authority == AuthorityMending::Missing);
-            found.other_version += u64::from(matches!(authority, AuthorityMending::OtherVersion(_)));
-            if is_misnumbered || authority != AuthorityMending::Right {
-                orders.push(OrderMending {
-                    record: record.clone(),
-                    ordinal: is_misnumbered.then_some(ordinal),
-                    authority,
-                });
+            let month = record.created_at.month();
+            summary.insert(month.clone(), record.position.clone());
+            hours.entry(month).or_default().get_or_insert_default().insert(Hour::of(&record.position)?);
+            let (ordinal, authority) =
+                (Some(ordinal).filter(|right| record.ordinal != *right), self.authority_mending(record)?);
+            if ordinal.is_some() || authority != AuthorityMending::Right {
+                orders.push(OrderMending { record: record.clone(), ordinal, authority });
             }
         }
-        Ok((orders, summary))
+        Ok(Mending { orders, summary, hours })
     }
 
     fn authority_mending(&self, record: &StoredRecord) -> Result<AuthorityMending, StoreError> {
@@ -114,18 +71,5 @@ impl StoredOrders {
         } else {
             Ok(AuthorityMending::OtherVersion(authority.version))
         }
-    }
-
-    /// Counts the hours of each month anew. Returns those that are not as they are stored.
-    fn hours_mending(&self) -> Result<BTreeMap<String, Option<Hours>>, StoreError> {
-        let mut right = BTreeMap::<String, Hours>::new();
-        for record in &self.records {
-            right.entry(record.created_at.month()).or_default().insert(Hour::of(&record.position)?);
-        }
-        let right = right.into_iter().map(|(month, hours)| (month, Some(hours)));
-        // A month without orders may still have hours.
-        let mut mending: BTreeMap<_, _> = self.hours.keys().map(|month| (month.clone(), None)).chain(right).collect();
-        mending.retain(|month, hours| hours.is_none() || self.hours.get(month) != Some(hours));
-        Ok(mending)
     }
 }

@@ -4,13 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 
-use crate::hours::Hours;
-use crate::summary::Summary;
 use crate::{Accounts, table};
 use common::ids::{OrderId, UserId};
 use common::layout::LAYOUT;
 use common::rows::get_rows;
-use common::store::{Attributes, Row, StoreError, about_rows, get_row, s};
+use common::store::{Attributes, Row, StoreError, get_row, s};
 use common::timestamp::Timestamp;
 
 /// The most rows of a batch read.
@@ -22,16 +20,12 @@ pub(super) struct StoredOrders {
     /// Oldest first.
     pub(super) records: Vec<StoredRecord>,
     pub(super) authorities: BTreeMap<OrderId, OrderAuthority>,
-    /// Whether there is a summary, even one that cannot be read.
-    pub(super) has_summary: bool,
-    /// The summary's total, even if the rest of it cannot be read.
+    /// The summary's total, if it has one.
     pub(super) total: Option<u64>,
-    /// The summary's era, even if the rest of it cannot be read.
+    /// The summary's era.
     pub(super) era: u64,
-    /// The summary, if it can be read.
-    pub(super) summary: Option<Summary>,
-    /// The hours by month; `None` if they cannot be read.
-    pub(super) hours: BTreeMap<String, Option<Hours>>,
+    /// The months that have hours.
+    pub(super) months: BTreeSet<String>,
 }
 
 impl Accounts {
@@ -41,21 +35,16 @@ impl Accounts {
             // A summary of a newer release must stay as it is.
             table::SUMMARY_FORMAT.of_row(row)?;
         }
-        let mut hours = BTreeMap::new();
-        for row in rows_of(self.partition(table::hours_partition(user))).await? {
-            hours.insert(Attributes(&row).parsed(table::SK)?, Hours::from_row(&row).ok().flatten());
-        }
+        let hours = rows_of(self.partition(table::hours_partition(user))).await?;
         let records = rows_of(without_data(self.partition(table::orders_partition(user)))).await?;
         let records = records.iter().map(StoredRecord::from_row).collect::<Result<Vec<_>, _>>()?;
         Ok(StoredOrders {
             user,
             authorities: self.authorities(&records).await?,
             records,
-            has_summary: summary.is_some(),
             total: summary.as_ref().and_then(|row| Attributes(row).number(table::TOTAL)),
             era: summary.as_ref().and_then(|row| Attributes(row).number(table::ERA)).unwrap_or_default(),
-            summary: summary.as_ref().and_then(|row| Summary::from_row(row).ok()),
-            hours,
+            months: hours.iter().map(|row| Attributes(row).parsed(table::SK)).collect::<Result<_, _>>()?,
         })
     }
 
@@ -177,11 +166,6 @@ pub struct OrdersPage {
 }
 
 impl Accounts {
-    /// Returns about how many rows the table has, if that is known.
-    pub async fn about_rows(&self) -> Result<Option<u64>, StoreError> {
-        about_rows(&self.client, &self.table).await
-    }
-
     /// Reads a part of the table.
     pub async fn scan_orders(&self, from: Option<Row>) -> Result<OrdersPage, StoreError> {
         let scan = self

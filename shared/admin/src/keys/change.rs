@@ -14,7 +14,7 @@ use common::backoff;
 use common::ids::KeyId;
 use common::resources::TTL;
 use common::scope::Tier;
-use common::store::{Attributes, StoreError, n, retry_conflicts, s};
+use common::store::{StoreError, n, retry_conflicts, s};
 use common::timestamp::Timestamp;
 
 use crate::keys::{AdminError, CONFLICT_ATTEMPTS, KeyAdmin, Making, NewKey, Reason, check_limit, check_name};
@@ -178,8 +178,8 @@ impl KeyAdmin {
         if !old.is_live(now) {
             return Err(AdminError::NotActive(key_id));
         }
-        if let Some(successor) = Attributes(&stored).text(REPLACED_BY) {
-            return Err(self.replaced(key_id, successor).await?);
+        if let Some(successor) = old.replaced_by {
+            return Err(AdminError::Replaced { key_id, successor });
         }
         let reason = if overlap.is_zero() { Reason::Replacement } else { Reason::Overlap };
         let old_expires_at = end(&old, now, overlap);
@@ -198,12 +198,6 @@ impl KeyAdmin {
             Making::InDoubt(error) => Some(error),
         };
         Ok(Some(Rotated { text, record, old_expires_at, doubt }))
-    }
-
-    /// Returns the error that names the key which replaced this one.
-    async fn replaced(&self, key_id: KeyId, successor: &str) -> Result<AdminError, StoreError> {
-        let successor = self.read(hash_row(successor)).await?.ok_or_else(|| StoreError::corrupt(REPLACED_BY))?;
-        Ok(AdminError::Replaced { key_id, successor: successor.key_id })
     }
 
     /// Returns the write that ends the old key, on condition that everything the new key has from it is as it was read.

@@ -25,7 +25,7 @@ use common::scope::{Scopes, Tier};
 use common::store::{Attributes, Row, StoreError, get_row, n, retry_conflicts, s, updated};
 use common::timestamp::{DAY_MILLIS, Timestamp};
 use futures_util::{StreamExt, TryStreamExt, stream};
-pub use repair::{KeyFinding, KeyProblem, KeysPage};
+pub use repair::{ChangedKey, KeysPage};
 use thiserror::Error;
 use uuid::Uuid;
 

@@ -35,8 +35,6 @@ pub const REPLACED_BY: &str = "replaced_by";
 /// Beside [`REPLACED_BY`]: that key's id.
 pub const SUCCESSOR_ID: &str = "successor_id";
 pub const REVOKED_AT: &str = "revoked_at";
-/// In place of [`REPLACED_BY`], once a repair found that no key has that hash any more.
-pub const LOST_SUCCESSOR: &str = "lost_successor";
 pub const KEY_ID: &str = "key_id";
 pub const USER_ID: &str = "user_id";
 const CREATED_AT: &str = "created_at";

@@ -20,7 +20,6 @@ use crate::delivery::{Delivery, Status, watch};
 use crate::drain::Drain;
 use crate::endpoint::{Endpoints, WebhookEndpoint};
 use crate::notice::{DisabledNotice, EndpointNotice, disabled_notice_id};
-use common::closed_enum;
 use common::ids::{EndpointId, UserId};
 use common::rows::{Unreadable, get_rows};
 use common::store::{Attributes, Row, StoreError, s};
@@ -29,53 +28,18 @@ use common::timestamp::Timestamp;
 /// The largest number of keys in a `BatchGetItem` (DynamoDB's limit).
 const ROWS_PER_READ: usize = 100;
 
-/// What a repair of endpoints may do, and what it must.
-#[derive(Clone, Copy, Debug)]
-pub struct EndpointRepair {
-    pub now: Timestamp,
-    /// It only looks, and writes nothing.
-    pub dry_run: bool,
-    /// Every endpoint gets an epoch that it has not had. Otherwise the notice of a switch-off could have the id of one
-    /// that was sent after the moment to which the table was restored, and would be taken for a duplicate of that.
-    pub new_epochs: bool,
-}
-
 /// A part of the table.
 pub struct RepairedPage {
     /// The number of endpoints in it.
     pub endpoints: u64,
-    pub found: Vec<EndpointFinding>,
+    /// Those that were brought in line, beside the new epoch that each of them gets, and their accounts.
+    pub changed: Vec<(EndpointId, UserId)>,
     /// The number of pending deliveries that had no wake-up, except those whose first attempt may be under way.
     pub without_wake_up: u64,
     /// Rows that were left as they are.
     pub unreadable: Vec<Unreadable>,
     /// Where the next part begins.
     pub next: Option<StartKey>,
-}
-
-closed_enum! {
-    /// What was wrong with an endpoint.
-    pub enum EndpointProblem {
-        /// It had been removed, and still it was there. A repair removes it, and ends its deliveries.
-        RemovalCut = "removal_cut",
-        /// It had been switched off because deliveries failed, and still it was on. A repair switches it off.
-        SwitchOffCut = "switch_off_cut",
-        /// The notice that it was switched off was missing. A repair puts it back, and a sweep sends it.
-        NoticeMissing = "notice_missing",
-        /// It was there, but its id did not find it. A repair puts back the row that does.
-        NotFindable = "not_findable",
-        /// Nothing but the row that finds it was left of it. A repair notes it as removed, and ends its deliveries.
-        Lost = "lost",
-    }
-}
-
-/// What was wrong with one endpoint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct EndpointFinding {
-    pub problem: EndpointProblem,
-    pub endpoint_id: EndpointId,
-    /// The account that the endpoint belongs to.
-    pub account_id: UserId,
 }
 
 struct StoredEndpoint {
@@ -103,12 +67,6 @@ struct StoredRows {
 
 /// The rows that the rows of a page name, as far as they are there, by their partition keys.
 struct Named(BTreeMap<String, Row>);
-
-impl StoredEndpoint {
-    fn finding(&self, problem: EndpointProblem) -> EndpointFinding {
-        EndpointFinding { problem, endpoint_id: self.endpoint.id, account_id: self.endpoint.account_id }
-    }
-}
 
 impl StoredRows {
     fn add(&mut self, row: &Row) {
@@ -167,32 +125,36 @@ impl Named {
 impl WebhookStore {
     /// Reads a part of the table and brings it in line, unless it is only a trial. It may be repeated after a crash at
     /// any step.
+    ///
+    /// Every endpoint gets an epoch that it has not had. Otherwise the notice of a switch-off could have the id of one that
+    /// was sent after the moment to which the table was restored, and would be taken for a duplicate of that.
     pub async fn repair_page(
         &self,
         from: Option<StartKey>,
-        repair: EndpointRepair,
+        now: Timestamp,
+        dry_run: bool,
     ) -> Result<RepairedPage, StoreError> {
         let (stored, next) = self.stored_rows(from).await?;
         let StoredRows { endpoints, finders, removed, unwatched, unreadable } = stored;
         let named = self.named(&endpoints, &finders).await?;
-        let without_wake_up = self.watch_all(&unwatched, repair).await?;
+        let without_wake_up = self.watch_all(&unwatched, now, dry_run).await?;
         let counted = endpoints.len() as u64;
-        let mut page = RepairedPage { endpoints: counted, found: Vec::new(), without_wake_up, unreadable, next };
+        let mut page = RepairedPage { endpoints: counted, changed: Vec::new(), without_wake_up, unreadable, next };
         for stored in &endpoints {
-            self.repair_endpoint(stored, &named, repair, &mut page).await?;
+            self.repair_endpoint(stored, &named, now, dry_run, &mut page).await?;
         }
         for finder in finders.iter().filter(|finder| !named.has_endpoint(finder)) {
             let StoredFinder { endpoint_id, account_id } = *finder;
-            page.found.push(EndpointFinding { problem: EndpointProblem::Lost, endpoint_id, account_id });
-            if !repair.dry_run {
-                let removal = self.end_deliveries(endpoint_id, repair.now, || true).await?;
+            page.changed.push((endpoint_id, account_id));
+            if !dry_run {
+                let removal = self.end_deliveries(endpoint_id, now, || true).await?;
                 page.unreadable.extend(removal.unreadable);
-                self.note_removal(finder, repair.now).await?;
+                self.note_removal(finder, now).await?;
             }
         }
-        for StoredFinder { endpoint_id, account_id } in removed.into_iter().filter(|_| !repair.dry_run) {
+        for StoredFinder { endpoint_id, account_id } in removed.into_iter().filter(|_| !dry_run) {
             // The row of the drain may be older than the removal.
-            self.note_in_drain(account_id, endpoint_id, repair.now).await?;
+            self.note_in_drain(account_id, endpoint_id, now).await?;
         }
         Ok(page)
     }
@@ -204,29 +166,28 @@ impl WebhookStore {
         now: Timestamp,
     ) -> Result<(u64, Option<StartKey>), StoreError> {
         let (stored, next) = self.stored_rows(from).await?;
-        let repair = EndpointRepair { now, dry_run: false, new_epochs: false };
-        Ok((self.watch_all(&stored.unwatched, repair).await?, next))
+        Ok((self.watch_all(&stored.unwatched, now, false).await?, next))
     }
 
     /// Gives deliveries the wake-ups that they lack. Returns their number, without those whose attempt may be under way:
     /// they lack nothing, unless their sender has died and their message is lost. From the end of its lease on, the drain
     /// makes the attempt.
-    async fn watch_all(&self, unwatched: &[Delivery], repair: EndpointRepair) -> Result<u64, StoreError> {
+    async fn watch_all(&self, unwatched: &[Delivery], now: Timestamp, dry_run: bool) -> Result<u64, StoreError> {
         let (mut calls, mut steps) = (BTreeMap::new(), Vec::new());
         for Delivery { id, endpoint_id, account_id, progress, .. } in unwatched {
-            let wake_at = progress.lease.map_or(repair.now, |lease| lease.until.max(repair.now));
-            let Some(step) = watch(progress, wake_at).filter(|_| !repair.dry_run) else { continue };
+            let wake_at = progress.lease.map_or(now, |lease| lease.until.max(now));
+            let Some(step) = watch(progress, wake_at).filter(|_| !dry_run) else { continue };
             let earliest = calls.entry(*account_id).or_insert(wake_at);
             *earliest = wake_at.min(*earliest);
             steps.push((*id, *endpoint_id, step));
         }
         // Before, because this may be cut short; and afterwards, because a drain may have looked meanwhile.
-        self.send_drains(&calls, repair.now).await?;
+        self.send_drains(&calls, now).await?;
         for (id, endpoint_id, step) in &steps {
             self.apply(*id, *endpoint_id, step).await?;
         }
-        self.send_drains(&calls, repair.now).await?;
-        Ok(unwatched.iter().filter(|delivery| !delivery.progress.is_leased(repair.now)).count() as u64)
+        self.send_drains(&calls, now).await?;
+        Ok(unwatched.iter().filter(|delivery| !delivery.progress.is_leased(now)).count() as u64)
     }
 
     async fn send_drains(&self, calls: &BTreeMap<UserId, Timestamp>, now: Timestamp) -> Result<(), StoreError> {
@@ -240,41 +201,39 @@ impl WebhookStore {
         &self,
         stored: &StoredEndpoint,
         named: &Named,
-        repair: EndpointRepair,
+        now: Timestamp,
+        dry_run: bool,
         page: &mut RepairedPage,
     ) -> Result<(), StoreError> {
         let (id, account_id) = (stored.endpoint.id, stored.endpoint.account_id);
         let finder = named.get(&table::finder(id));
         if finder.is_some_and(|row| row.contains_key(REMOVED_AT)) {
-            page.found.push(stored.finding(EndpointProblem::RemovalCut));
-            if !repair.dry_run {
+            page.changed.push((id, account_id));
+            if !dry_run {
                 // In this order a crash in between leaves what the next repair finds again.
-                let removal = self.end_deliveries(id, repair.now, || true).await?;
+                let removal = self.end_deliveries(id, now, || true).await?;
                 page.unreadable.extend(removal.unreadable);
-                self.wake_drain_by(account_id, repair.now, repair.now).await?;
-                self.remove_endpoint(account_id, id, repair.now).await?;
+                self.wake_drain_by(account_id, now, now).await?;
+                self.remove_endpoint(account_id, id, now).await?;
             }
             return Ok(());
         }
         if finder.is_none() {
-            page.found.push(stored.finding(EndpointProblem::NotFindable));
-            if !repair.dry_run {
+            page.changed.push((id, account_id));
+            if !dry_run {
                 self.put_finder(id, account_id).await?;
             }
         }
-        self.repair_switch(stored, named, repair, page).await?;
-        if !repair.dry_run {
+        self.repair_switch(stored, named, now, dry_run, page).await?;
+        if !dry_run {
             if named.is_ended_by_drain(stored) {
                 self.forget_removal(account_id, id).await?;
             }
-            self.wake_drain_by(account_id, repair.now, repair.now).await?;
-        }
-        if repair.new_epochs && !repair.dry_run {
+            self.wake_drain_by(account_id, now, now).await?;
+            // If it has another epoch by now, that one is new as well.
             let seen = stored.endpoint.epoch;
-            let next = u64::try_from(repair.now.millis()).unwrap_or_default().max(seen + 1);
-            if !self.renew_epoch(account_id, id, seen, next).await? {
-                return Err(StoreError::Conflict);
-            }
+            let next = u64::try_from(now.millis()).unwrap_or_default().max(seen + 1);
+            self.renew_epoch(account_id, id, seen, next).await?;
         }
         Ok(())
     }
@@ -284,7 +243,8 @@ impl WebhookStore {
         &self,
         stored: &StoredEndpoint,
         named: &Named,
-        repair: EndpointRepair,
+        now: Timestamp,
+        dry_run: bool,
         page: &mut RepairedPage,
     ) -> Result<(), StoreError> {
         let endpoint = &stored.endpoint;
@@ -294,19 +254,19 @@ impl WebhookStore {
             };
             match DisabledNotice::from_row(row) {
                 Ok(notice) => {
-                    page.found.push(stored.finding(EndpointProblem::SwitchOffCut));
-                    if !repair.dry_run {
+                    page.changed.push((endpoint.id, endpoint.account_id));
+                    if !dry_run {
                         self.complete_switch_off(endpoint, &notice).await?;
                     }
                 }
                 Err(error) => page.unreadable.push(Unreadable::new(row, error)),
             }
-        } else if let Some(notice) = stored.notice.as_ref().filter(|notice| notice.is_kept(repair.now))
+        } else if let Some(notice) = stored.notice.as_ref().filter(|notice| notice.is_kept(now))
             && named.get(&table::notice(notice.about.notice_id)).is_none()
         {
-            page.found.push(stored.finding(EndpointProblem::NoticeMissing));
-            if !repair.dry_run {
-                self.put_notice(notice, repair.now).await?;
+            page.changed.push((endpoint.id, endpoint.account_id));
+            if !dry_run {
+                self.put_notice(notice, now).await?;
             }
         }
         Ok(())

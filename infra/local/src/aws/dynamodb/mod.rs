@@ -1,5 +1,5 @@
-//! DynamoDB: the embedded one, with the limits of AWS, conflicts and isolation of transactions, latencies, and with
-//! point-in-time recovery and backups. Refusals have the form that SDKs know from AWS.
+//! DynamoDB: the embedded one, with the limits of AWS, conflicts and isolation of transactions, latencies, and
+//! copies in place of restored tables. Refusals have the form that SDKs know from AWS.
 //!
 //! Only what the project calls is limited: `BatchWriteItem`, `TransactGetItems` and `PartiQL` are not.
 
@@ -22,13 +22,12 @@ use hyper::body::Incoming;
 use serde_json::{Map, Value, json};
 use tokio::time::sleep;
 
-pub use recovery::Recovery;
-
 use super::limits::{Access, Limiter, Reason, Refusal, Resource, Use};
 use crate::environment::{ACCOUNT_ID, REGION};
 use crate::server::{Body, plain};
 use flights::{Flights, Met, Transaction};
 use indexes::LateIndexes;
+use recovery::Recovery;
 use tables::{Answer, Tables, item};
 use writes::{RowKey, Write};
 
@@ -42,7 +41,7 @@ const IN_PROGRESS: &str = "The transaction with the given request token is alrea
 pub(super) struct DynamoDb {
     tables: Tables,
     limiter: Arc<Limiter>,
-    pub(super) recovery: Recovery,
+    recovery: Recovery,
     indexes: LateIndexes,
     flights: Flights,
     /// Held while a single write is applied and while a transaction begins, so that neither meets half of the other.
@@ -124,7 +123,8 @@ impl DynamoDb {
     }
 
     fn apply(&self, operation: &str, body: &[u8]) -> Answer {
-        let answer = || self.recovery.answer(&self.tables, operation, body);
+        let own = || self.recovery.answer(&self.tables, operation, body);
+        let answer = || own().unwrap_or_else(|| self.tables.answer(operation, body));
         self.indexes.answer(&self.tables, operation, body, answer)
     }
 

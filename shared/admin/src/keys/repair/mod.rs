@@ -13,23 +13,23 @@ mod stored;
 use std::collections::BTreeMap;
 
 use api::auth::KeyStatus;
-use api::auth::table::{self, HASH, LOST_SUCCESSOR, PK, REPLACED_BY, STATUS, SUCCESSOR_ID};
+use api::auth::table::{self, HASH, PK, REPLACED_BY, STATUS};
 use aws_sdk_dynamodb::types::{ConditionCheck, Delete, TransactWriteItem};
 use common::resources::TTL;
 use common::rows::Unreadable;
-use common::store::{Attributes, Row, StoreError, changed, retry_conflicts, s, updated};
+use common::store::{Attributes, Row, StoreError, changed, retry_conflicts, s};
 use common::transaction;
-pub use stored::{KeyFinding, KeyProblem};
+pub use stored::ChangedKey;
 use stored::{Named, StoredFinder, StoredKey, StoredRows, is_replaced_by, is_unrevoked, unreadable};
 
 use crate::keys::{CONFLICT_ATTEMPTS, KeyAdmin};
 
 /// A part of the table.
 pub struct KeysPage {
-    /// The number of keys in it.
+    /// The number of keys in it that were looked at.
     pub keys: u64,
-    /// What was wrong with the rows of this part. The rows of one key may lie in several parts.
-    pub found: Vec<KeyFinding>,
+    /// Those that were brought in line. The rows of one key may lie in several parts.
+    pub changed: Vec<ChangedKey>,
     /// Rows that were left as they are.
     pub unreadable: Vec<Unreadable>,
     /// Where the next part begins.
@@ -45,7 +45,7 @@ impl KeyAdmin {
         let StoredRows { keys, finders, unreadable } = StoredRows::from_rows(scanned.items());
         let named = self.named(&keys, &finders).await?;
         let next = scanned.last_evaluated_key;
-        let mut page = KeysPage { keys: keys.len() as u64, found: Vec::new(), unreadable, next };
+        let mut page = KeysPage { keys: keys.len() as u64, changed: Vec::new(), unreadable, next };
         for key in &keys {
             self.repair_key(key, &named, dry_run, &mut page).await?;
         }
@@ -65,15 +65,9 @@ impl KeyAdmin {
         self.repair_replaced(key.replaces.as_deref(), &key.hash, named, dry_run, page).await?;
         let missing: Vec<Row> = key.finders().into_iter().filter(|finder| !named.has_finder(key, finder)).collect();
         if !missing.is_empty() {
-            page.found.push(key.finding(KeyProblem::NotFindable));
+            page.changed.push(key.changed());
             if !dry_run {
                 self.put_finders(missing).await?;
-            }
-        }
-        if let Some(successor) = key.replaced_by.as_deref().filter(|successor| !named.has_key(successor)) {
-            page.found.push(key.finding(KeyProblem::SuccessorLost));
-            if !dry_run {
-                self.note_lost_successor(&key.hash, successor).await?;
             }
         }
         Ok(())
@@ -91,7 +85,7 @@ impl KeyAdmin {
         }
         self.repair_replaced(finder.replaces.as_deref(), &finder.hash, named, dry_run, page).await?;
         let StoredFinder { key_id, user_id, .. } = *finder;
-        page.found.push(KeyFinding { problem: KeyProblem::Lost, key_id, user_id });
+        page.changed.push(ChangedKey { key_id, user_id });
         if dry_run { Ok(()) } else { self.remove_finder(finder).await }
     }
 
@@ -108,7 +102,7 @@ impl KeyAdmin {
             return Ok(());
         };
         match StoredKey::from_row(hash, row) {
-            Ok(key) => page.found.push(key.finding(KeyProblem::RotationCut)),
+            Ok(key) => page.changed.push(key.changed()),
             Err(error) => page.unreadable.push(unreadable(row, error)),
         }
         if dry_run { Ok(()) } else { self.revoke_hash(hash).await.map(drop) }
@@ -156,27 +150,6 @@ impl KeyAdmin {
         // If a condition failed, the row is gone already, or its key is there.
         sent.await.map(drop)
     }
-
-    /// Notes that the key which replaced this one is gone. By this note, a later repair tells a rotation that was whole
-    /// from one that was cut.
-    async fn note_lost_successor(&self, hash: &str, successor: &str) -> Result<(), StoreError> {
-        retry_conflicts(CONFLICT_ATTEMPTS, || async {
-            let update = self
-                .client
-                .update_item()
-                .table_name(&self.table)
-                .set_key(Some(table::hash_row(hash)))
-                .update_expression("SET #lost_successor = :successor REMOVE #replaced_by, #successor_id")
-                .condition_expression("#replaced_by = :successor")
-                .expression_attribute_names("#replaced_by", REPLACED_BY)
-                .expression_attribute_names("#lost_successor", LOST_SUCCESSOR)
-                .expression_attribute_names("#successor_id", SUCCESSOR_ID)
-                .expression_attribute_values(":successor", s(successor));
-            updated(update.send().await)
-        })
-        .await
-        .map(drop)
-    }
 }
 
 /// How a key was ended.
@@ -192,7 +165,7 @@ impl KeyAdmin {
     /// was to take its place is gone here, so its owner needs a new one in any case.
     pub async fn revoke_as_in(&self, damaged: &Self, from: Option<Row>, dry_run: bool) -> Result<KeysPage, StoreError> {
         let (ended, next) = damaged.ended(from).await?;
-        let mut page = KeysPage { keys: 0, found: Vec::new(), unreadable: Vec::new(), next };
+        let mut page = KeysPage { keys: ended.len() as u64, changed: Vec::new(), unreadable: Vec::new(), next };
         let rows = self.rows_at(ended.keys().map(|hash| table::hash_row(hash)).collect()).await?;
         for row in rows.iter().filter(|row| is_unrevoked(row)) {
             let Some(hash) = hash(row) else { continue };
@@ -200,7 +173,7 @@ impl KeyAdmin {
                 continue;
             }
             match StoredKey::from_row(&hash, row) {
-                Ok(key) => page.found.push(key.finding(KeyProblem::RevokedSince)),
+                Ok(key) => page.changed.push(key.changed()),
                 Err(error) => page.unreadable.push(unreadable(row, error)),
             }
             if !dry_run {
@@ -217,14 +190,11 @@ impl KeyAdmin {
             .scan()
             .table_name(&self.table)
             .consistent_read(true)
-            .filter_expression(
-                "#status = :revoked OR attribute_exists(#replaced_by) OR attribute_exists(#lost_successor)",
-            )
-            .projection_expression("#pk, #status, #replaced_by, #lost_successor")
+            .filter_expression("#status = :revoked OR attribute_exists(#replaced_by)")
+            .projection_expression("#pk, #status, #replaced_by")
             .expression_attribute_names("#pk", PK)
             .expression_attribute_names("#status", STATUS)
             .expression_attribute_names("#replaced_by", REPLACED_BY)
-            .expression_attribute_names("#lost_successor", LOST_SUCCESSOR)
             .expression_attribute_values(":revoked", s(KeyStatus::Revoked.as_str()))
             .set_exclusive_start_key(from);
         let scanned = scan.send().await?;
@@ -235,8 +205,7 @@ impl KeyAdmin {
 
 impl Ended {
     fn from_row(row: &Row) -> Self {
-        let read = Attributes(row);
-        match read.text(REPLACED_BY).or_else(|| read.text(LOST_SUCCESSOR)) {
+        match Attributes(row).text(REPLACED_BY) {
             Some(successor) if is_unrevoked(row) => Self::ReplacedBy(successor.to_owned()),
             _ => Self::Revoked,
         }

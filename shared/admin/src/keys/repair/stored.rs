@@ -4,8 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use api::auth::KeyStatus;
-use api::auth::table::{self, HASH, KEY_ID, LOST_SUCCESSOR, PK, REPLACED_BY, REPLACES, SK, STATUS, USER_ID};
-use common::closed_enum;
+use api::auth::table::{self, HASH, KEY_ID, PK, REPLACED_BY, REPLACES, SK, STATUS, USER_ID};
 use common::ids::{KeyId, UserId};
 use common::resources::TTL;
 use common::rows::{Unreadable, get_rows};
@@ -16,27 +15,9 @@ use crate::keys::{KeyAdmin, finders};
 /// The largest number of keys in a `BatchGetItem` (DynamoDB's limit).
 const ROWS_PER_READ: usize = 100;
 
-closed_enum! {
-    /// What was wrong with a key.
-    pub enum KeyProblem {
-        /// A rotation had replaced it, and its own row does not say so. A repair revokes it.
-        RotationCut = "rotation_cut",
-        /// A rotation had replaced it, and the new key is gone. It stays as the rotation left it: revoked, or accepted
-        /// until the overlap ends.
-        SuccessorLost = "successor_lost",
-        /// It was accepted, but could not be listed or could not be revoked. A repair puts back the rows that find it.
-        NotFindable = "not_findable",
-        /// Nothing but rows that find it was left of it. A repair removes them.
-        Lost = "lost",
-        /// The damaged table has it as revoked or replaced, and the restored one had not. A repair revokes it.
-        RevokedSince = "revoked_since",
-    }
-}
-
-/// What was wrong with one key.
+/// A key whose rows were brought in line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KeyFinding {
-    pub problem: KeyProblem,
+pub struct ChangedKey {
     pub key_id: KeyId,
     /// Its owner, if a row that is left tells.
     pub user_id: Option<UserId>,
@@ -49,8 +30,6 @@ pub(super) struct StoredKey {
     user_id: UserId,
     /// The hash of the key that it replaced.
     pub(super) replaces: Option<String>,
-    /// The hash of the key that replaced it.
-    pub(super) replaced_by: Option<String>,
     /// Whether its row will be removed.
     is_ending: bool,
 }
@@ -109,7 +88,6 @@ impl StoredKey {
             key_id: read.parsed(KEY_ID)?,
             user_id: read.parsed(USER_ID)?,
             replaces: read.text(REPLACES).map(str::to_owned),
-            replaced_by: read.text(REPLACED_BY).map(str::to_owned),
             is_ending: row.contains_key(TTL),
         })
     }
@@ -119,8 +97,8 @@ impl StoredKey {
         finders(&self.hash, self.key_id, self.user_id, self.replaces.as_deref())
     }
 
-    pub(super) fn finding(&self, problem: KeyProblem) -> KeyFinding {
-        KeyFinding { problem, key_id: self.key_id, user_id: Some(self.user_id) }
+    pub(super) fn changed(&self) -> ChangedKey {
+        ChangedKey { key_id: self.key_id, user_id: Some(self.user_id) }
     }
 }
 
@@ -163,7 +141,7 @@ impl Named {
 impl KeyAdmin {
     /// Reads the rows that these rows name.
     pub(super) async fn named(&self, keys: &[StoredKey], finders: &[StoredFinder]) -> Result<Named, StoreError> {
-        let by_keys = keys.iter().flat_map(|key| [key.replaces.as_ref(), key.replaced_by.as_ref()]).flatten();
+        let by_keys = keys.iter().filter_map(|key| key.replaces.as_ref());
         let by_finders = finders.iter().flat_map(|finder| [Some(&finder.hash), finder.replaces.as_ref()]).flatten();
         let hashes: BTreeSet<&String> = by_keys.chain(by_finders).collect();
         let named_keys = self.rows_at(hashes.into_iter().map(|hash| table::hash_row(hash)).collect()).await?;
@@ -201,7 +179,7 @@ pub(super) fn is_unrevoked(row: &Row) -> bool {
 
 /// Returns whether a key's row says that the key with this hash replaced it.
 pub(super) fn is_replaced_by(row: &Row, successor: &str) -> bool {
-    [REPLACED_BY, LOST_SUCCESSOR].into_iter().any(|name| Attributes(row).text(name) == Some(successor))
+    Attributes(row).text(REPLACED_BY) == Some(successor)
 }
 
 fn place(row: &Row) -> Option<(String, String)> {
