@@ -185,7 +185,7 @@ mod tests {
             .region(Region::new("us-east-1"))
             .credentials_provider(Credentials::new("id", "secret", None, None, "test"))
             .endpoint_url(endpoint)
-            .timeout_config(TimeoutConfig::builder().operation_timeout(Duration::from_secs(60)).build())
+            .timeout_config(TimeoutConfig::builder().operation_timeout(Duration::from_mins(1)).build())
             .retry_config(RetryConfig::disabled())
             .http_client(http);
         let listed = aws_sdk_dynamodb::Client::from_conf(config.build()).list_tables().send().await;
