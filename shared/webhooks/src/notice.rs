@@ -129,7 +129,7 @@ impl FailingNotice {
             about: About::new(id.into(), endpoint),
             delivery_id: delivery.id,
             failed_attempts,
-            remaining_attempts: ATTEMPTS - failed_attempts,
+            remaining_attempts: ATTEMPTS.saturating_sub(failed_attempts),
             last_status: attempt.status,
             last_error: attempt.error.clone(),
             failing_since: first.unwrap_or(attempt).at,

@@ -61,14 +61,19 @@ async fn unread_log<R: Record>(stack: &Stack) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_newer_layout_is_refused_by_its_name() {
-    let scene = Scene::new().await;
-    let stack = &scene.stack;
-    for (name, mut message) in scene.queued().await.into_iter().filter(|(name, _)| name.starts_with("Webhooks")) {
+async fn a_message_of_a_newer_layout_is_refused_by_its_name() {
+    let queued = Scene::new().await.queued().await;
+    for (name, mut message) in queued.into_iter().filter(|(name, _)| name.starts_with("Webhooks")) {
         message["layout"] = json!(2);
         let refused = QueueMessage::parse(&message.to_string()).unwrap_err().to_string();
         assert_eq!(refused, "unreadable message: delivery queue: layout 2, written by a newer release", "{name}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_row_of_a_newer_layout_is_refused_by_its_name() {
+    let scene = Scene::new().await;
+    let stack = &scene.stack;
     // Packed bytes begin with their layout.
     change_rows(stack, |row| {
         for name in ["changes", "data"] {
@@ -119,8 +124,13 @@ async fn what_a_newer_release_added_is_ignored() {
     .await;
     assert_same(&seen(&scene).await, &before, "with additions");
     for (name, message) in scene.queued().await.into_iter().filter(|(name, _)| name.starts_with("Webhooks")) {
-        let read = |message: Value| format!("{:?}", QueueMessage::parse(&message.to_string()).unwrap());
-        assert_eq!(read(with_more_members(message.clone())), read(message), "{name}");
+        let read = |message: &Value| format!("{:?}", QueueMessage::parse(&message.to_string()).unwrap());
+        let mut more = with_more_members(message.clone());
+        // The body is not read, but sent byte for byte.
+        if let Some(body) = message.get("body") {
+            more["body"] = body.clone();
+        }
+        assert_eq!(read(&more), read(&message), "{name}");
     }
 }
 
