@@ -202,7 +202,7 @@ async fn no_result_says_what_is_not_so_and_each_says_where_things_stand() {
             (&[], "webhooks show-endpoint {on}", "", 0, &["Next secret active    20", "Old secret valid to   20"], &[]),
             (&[], "webhooks rotate-secret {on}", "", 0, &["is void"], &[]),
             (&[], "webhooks enable {off}", "", 0, &["webhooks resend --endpoint {off}"], &[]),
-            (&[], "repair --dry-run --table keys", "", 0, &["TO CHANGE", "keys"], &["endpoints", "No other table"]),
+            (&[], "repair --dry-run --table keys", "", 0, &["TO CHANGE", "No other table"], &["endpoints"]),
             (&[], "check", "", 0, &["feed-dead holds 1 dead letters", "docs/runbook.md"], &[]),
         ],
     )

@@ -49,7 +49,7 @@ pub(crate) async fn run(session: &Session, output: Output) -> Result<(), Command
     for table in Table::ALL {
         let name = session.resources.table(table);
         if let Some(check) = checks.iter_mut().find(|check| check.ok && check.name == name) {
-            check.warning = warn_of_restored(session, table, &name).await;
+            check.warning = warn_of_lacking(session, table, &name).await;
         }
     }
     let notes = note_on_service(session).await.into_iter().collect();
@@ -64,19 +64,16 @@ pub(crate) async fn run(session: &Session, output: Output) -> Result<(), Command
         .with_details(failed.iter().filter_map(|check| check.error.clone())))
 }
 
-/// Returns what a restored table lacks. The template takes care of the stack's own one.
-async fn warn_of_restored(session: &Session, table: Table, name: &str) -> Option<String> {
+/// Returns what a table lacks that a restore left out.
+async fn warn_of_lacking(session: &Session, table: Table, name: &str) -> Option<String> {
     let own = session.resources.own_table(table);
-    if name == own {
-        return None;
-    }
     match Lacking::of(&session.dynamodb, name, &own).await.map(|lacking| lacking.names()) {
         Ok(names) if names.is_empty() => None,
         Ok(names) => {
             let command = format!("`marketctl repair --table {}`", table.suffix());
             Some(format!("{name} lacks {}: {command}, and docs/operations.md", names.join(", ")))
         }
-        Err(problem) => Some(format!("whether {name} lacks anything that {own} has is unknown: {problem}")),
+        Err(problem) => Some(format!("whether {name} lacks anything that a restore leaves out is unknown: {problem}")),
     }
 }
 

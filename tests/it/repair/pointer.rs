@@ -30,9 +30,12 @@ fn restored(table: Table) -> String {
     format!("{}-2", own(table))
 }
 
-/// Gives the stack's own table of keys a tag.
-async fn tag(stack: &Stack) {
+/// Protects the stack's own tables from deletion, as the template does, and gives that of keys a tag.
+async fn protect(stack: &Stack) {
     let client = dynamodb(stack);
+    for table in Table::ALL {
+        client.update_table().table_name(own(table)).deletion_protection_enabled(true).send().await.unwrap();
+    }
     let table = client.describe_table().table_name(own(Table::Keys)).send().await.unwrap().table.unwrap();
     let tag = Tag::builder().key("owner").value("team market").build().unwrap();
     client.tag_resource().set_resource_arn(table.table_arn).tags(tag).send().await.unwrap();
@@ -89,7 +92,7 @@ async fn the_service_and_marketctl_use_the_restored_tables_once_the_service_name
     let (revoked, revoked_record) = stack.key_of(user, &Scope::ALL).await;
     let (endpoint, _) = stack.endpoint(user, &receiver.url).await;
     stack.feed(&[listing(1, "1.00", AT, 1), order(user, 1, AT, 1), order(user, 2, AT, 1)]).await;
-    tag(&stack).await;
+    protect(&stack).await;
     for table in Table::ALL {
         restore_table(&stack, &own(table), &restored(table)).await;
     }
@@ -98,6 +101,9 @@ async fn the_service_and_marketctl_use_the_restored_tables_once_the_service_name
     stack.admin.keys().revoke(revoked_record.key_id).await.unwrap();
     cut(&stack, user, &record.key_id.to_string(), &endpoint.id.to_string()).await;
     repair_all(&stack).await;
+    let (tools, used) = (Variables::new(&stack.aws.endpoint_url), restored(Table::Keys));
+    let back = marketctl(&tools, &["--json", "repair", "--table", "keys", "--revoked-in", &used], "").await.json();
+    assert_eq!(back["revoked_as_in"], json!([used]), "{back}");
 
     let variables = Variables::new(&stack.aws.endpoint_url).with(NAMESPACE_VARIABLE, NAMESPACE);
     let variables = Table::ALL.iter().fold(variables, |all, table| all.with(table.variable(), &restored(*table)));
@@ -114,7 +120,6 @@ async fn the_service_and_marketctl_use_the_restored_tables_once_the_service_name
     assert_eq!(receiver.received(1).await.len(), 1);
     until(async || client.get(&key, "/v1/public/orders").await.json(), |orders| orders["total"] == json!(3)).await;
 
-    let tools = Variables::new(&stack.aws.endpoint_url);
     let checked = marketctl(&tools, &["--json", "check"], "").await.json();
     let names: Vec<_> = checked["checks"].as_array().unwrap().iter().map(|check| check["name"].clone()).collect();
     assert!(Table::ALL.iter().all(|table| names.contains(&json!(restored(*table)))), "{checked}");
@@ -146,8 +151,13 @@ async fn nothing_is_done_if_the_service_does_not_tell_its_tables_or_a_name_is_no
     let hint = "Allow lambda:GetFunctionConfiguration on the function CodeDeployHook_marketplace-pretraffic.";
     assert!(denied.stderr.contains("nothing was done") && denied.stderr.contains(hint), "{denied:?}");
     let variables = Variables::new(&stack.aws.endpoint_url);
-    for (name, code) in [("marketplace-market-2", 2), ("marketplace-keys-2", 1)] {
-        let refused = marketctl(&variables, &["repair", "--table", "keys", "--name", name], "").await;
+    for (table, option, name, code) in [
+        ("keys", "--name", "marketplace-market-2", 2),
+        ("keys", "--name", "marketplace-keys-2", 1),
+        ("keys", "--revoked-in", "marketplace-keys-2", 1),
+        ("market", "--revoked-in", "marketplace-keys", 2),
+    ] {
+        let refused = marketctl(&variables, &["repair", "--table", table, option, name], "").await;
         assert_eq!(refused.code, code, "{refused:?}");
     }
 }

@@ -95,8 +95,9 @@ pub(crate) enum Command {
     Check,
     /// Bring a restored table in line, before the service uses it; it is safe to repeat a repair
     ///
-    /// Nobody may write to the table meanwhile. Only the table of webhooks may be in use: then a repair finds pending
-    /// deliveries for which nothing calls any more, because a queue was purged. See docs/operations.md.
+    /// Nobody may write to a table of the market or of accounts meanwhile. Those of keys and webhooks may be in use: a
+    /// repair of webhooks also finds pending deliveries for which nothing calls any more, because a queue was purged. See
+    /// docs/operations.md.
     ///
     /// Needs these permissions on the table: to read, write and describe it, `dynamodb:UpdateTable`, and to describe and
     /// set continuous backups, time to live and tags. On the stack's own table: `dynamodb:DescribeTable`,

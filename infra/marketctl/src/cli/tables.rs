@@ -15,6 +15,10 @@ pub(crate) struct RepairOptions {
     /// Its full name, in place of the name of the one that the service uses
     #[arg(long, requires = "table", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) name: Option<String>,
+    /// Also revoke what is revoked in this table of keys, such as the one that the service used before; again for
+    /// another one. The stack's own table and the one in use are always looked at
+    #[arg(long, value_name = "NAME", requires = "table", value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) revoked_in: Vec<String>,
     /// Only set a version to 0, so that later messages apply again; KIND is item, listing, marketplace, order or
     /// balance, and the ID of a balance is its user's
     #[arg(long, value_names = ["KIND", "ID"], num_args = 2, action = ArgAction::Set)]

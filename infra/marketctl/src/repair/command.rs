@@ -36,7 +36,7 @@ struct Report {
     counts: Vec<Count>,
     /// What the table lacked of what the template gives the stack's own one.
     settings: Vec<&'static str>,
-    /// The tables that told which keys were revoked; only of a restored table of keys.
+    /// The other tables of keys that told which keys are revoked.
     #[serde(skip_serializing_if = "Option::is_none")]
     revoked_as_in: Option<Vec<String>>,
     /// Rows that were left as they are.
@@ -50,7 +50,7 @@ struct UnreadableRow {
 }
 
 pub(crate) async fn run(options: RepairOptions, session: &Session, output: Output) -> Result<(), CommandFailure> {
-    let RepairOptions { dry_run, table, name, reset_version } = options;
+    let RepairOptions { dry_run, table, name, revoked_in, reset_version } = options;
     if let [kind, id] = reset_version.as_slice() {
         return reset(kind, id, session, output).await;
     }
@@ -61,18 +61,31 @@ pub(crate) async fn run(options: RepairOptions, session: &Session, output: Outpu
         let why = format!("the service takes no other table in place of {own} than one whose name begins with {own}-");
         return Err(CommandFailure::invalid("name", &why, "Restore the table under such a name."));
     }
+    if table != Table::Keys && !revoked_in.is_empty() {
+        let why = "only a table of keys tells which keys are revoked";
+        return Err(CommandFailure::invalid("revoked-in", why, "Leave it out, or repair --table keys."));
+    }
     let failed = |what: &str, problem: &Problem| {
         let message = format!("{what}: {}", with_remedy(problem, ResourceKind::Table, &name));
         CommandFailure::new(message, "Then run it again.")
     };
     let unusable = |problem: Problem| failed("nothing was done", &problem);
     check_table(&session.dynamodb, &name, table.indexes()).await.map_err(unusable)?;
-    let others = if table == Table::Keys { other_tables(session, &name).await.map_err(unusable)? } else { Vec::new() };
-    let settings = settings(session, table, &name, dry_run).await;
-    let settings = settings.map_err(|problem| failed("the repair ended early", &problem))?;
+    let others = match table {
+        Table::Keys => other_tables(session, &name, revoked_in).await?,
+        _ => Vec::new(),
+    };
+    let lacking = Lacking::of(&session.dynamodb, &name, &own).await.map_err(unusable)?;
+    let settings = lacking.names();
     let mut repair = Repair::new(Arc::clone(&session.clock), dry_run);
+    repair.is_in_use = name == session.resources.table(table);
     let ended = Box::pin(repair_table(&mut repair, session, table, &name, &others)).await?;
     let Repaired { counts, changed_keys, changed_endpoints, unreadable } = repair.done;
+    // Last, so that a table which lacks something was not repaired to the end.
+    if !dry_run && ended.is_ok() && unreadable.is_empty() {
+        let given = lacking.give(&session.dynamodb, &name).await;
+        given.map_err(|problem| failed("the rows are in line, but the repair ended early", &problem))?;
+    }
     if !dry_run {
         let keys = changed_keys.into_iter().map(|(key, owner)| (owner, Subject::from(key)));
         let endpoints = changed_endpoints.into_iter().map(|(endpoint, owner)| (Some(owner), Subject::from(endpoint)));
@@ -80,7 +93,7 @@ pub(crate) async fn run(options: RepairOptions, session: &Session, output: Outpu
     }
     let unreadable = unreadable.into_iter().map(|row| UnreadableRow { row: row.row, what: row.what });
     let unreadable = unreadable.collect();
-    let revoked_as_in = (table == Table::Keys && (name != own || !others.is_empty())).then_some(others);
+    let revoked_as_in = (table == Table::Keys).then_some(others);
     let table = table.suffix();
     let report = Report { table, name, dry_run, counts, settings, revoked_as_in, unreadable };
     output.print(&report, Report::text)?;
@@ -115,32 +128,23 @@ async fn repair_table(
     })
 }
 
-/// Returns what the table lacked, after it got that unless it is only a trial. Of the stack's own table, the template
-/// takes care.
-async fn settings(session: &Session, table: Table, name: &str, dry_run: bool) -> Result<Vec<&'static str>, Problem> {
-    let own = session.resources.own_table(table);
-    if name == own {
-        return Ok(Vec::new());
-    }
-    let lacking = Lacking::of(&session.dynamodb, name, &own).await?;
-    let names = lacking.names();
-    if !dry_run {
-        lacking.give(&session.dynamodb, name).await?;
-    }
-    Ok(names)
-}
-
-/// Returns the stack's own table of keys and the one that the service uses, without the one that is repaired.
-async fn other_tables(session: &Session, name: &str) -> Result<Vec<String>, Problem> {
-    let mut others = vec![session.resources.own_table(Table::Keys), session.resources.table(Table::Keys)];
-    others.dedup();
-    others.retain(|other| other != name);
+/// Returns the tables of keys that are named, and beside these the stack's own one and the one that the service uses,
+/// without the one that is repaired. Of the last two, one may be gone.
+async fn other_tables(session: &Session, name: &str, named: Vec<String>) -> Result<Vec<String>, CommandFailure> {
+    let mut others = named.clone();
+    others.extend([session.resources.own_table(Table::Keys), session.resources.table(Table::Keys)]);
     let mut found = Vec::new();
     for other in others {
+        if other == name || found.contains(&other) {
+            continue;
+        }
         match check_table(&session.dynamodb, &other, &[]).await {
             Ok(()) => found.push(other),
-            Err(Problem::Missing) => {}
-            Err(problem) => return Err(problem),
+            Err(Problem::Missing) if !named.contains(&other) => {}
+            Err(problem) => {
+                let message = format!("nothing was done: {}", with_remedy(&problem, ResourceKind::Table, &other));
+                return Err(CommandFailure::new(message, "Then run it again."));
+            }
         }
     }
     Ok(found)
@@ -158,11 +162,11 @@ impl Report {
             parts.push(format!("{} {done} {}.", self.name, self.settings.join(", ")));
         }
         match self.revoked_as_in.as_deref() {
-            Some([]) => parts.push(
-                "No other table of keys is there to tell which keys were revoked since. Revoke these from your own records."
-                    .to_owned(),
-            ),
-            Some(others) => parts.push(format!("What is revoked in {} is revoked.", others.join(" or "))),
+            Some([]) => parts.push("No other table of keys was asked for keys that were revoked there.".to_owned()),
+            Some(others) => {
+                let done = if self.dry_run { "would be revoked" } else { "is revoked" };
+                parts.push(format!("What is revoked in {} {done}.", others.join(" or ")));
+            }
             None => {}
         }
         parts.join("\n\n")

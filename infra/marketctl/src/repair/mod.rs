@@ -34,7 +34,7 @@ use replica::base::{Columnar, Compacted, Compaction};
 use replica::objects::Objects;
 use serde::Serialize;
 use thiserror::Error;
-use webhooks::store::WebhookStore;
+use webhooks::store::{EndpointRepair, WebhookStore};
 
 use crate::progress::Progress;
 
@@ -47,6 +47,9 @@ const MAX_RUNS: usize = 3;
 pub struct Repair {
     clock: Arc<dyn Clock>,
     dry_run: bool,
+    /// Whether the service uses the table. Otherwise all endpoints get a new epoch, because instances, queues and the
+    /// marketplace may remember later ones than those of a restored table.
+    pub is_in_use: bool,
     progress: Progress,
     pub done: Repaired,
 }
@@ -99,9 +102,9 @@ impl Repaired {
 }
 
 impl Repair {
-    /// Makes a repair that writes nothing if it is only a trial.
+    /// Makes a repair of a table that nobody uses yet. It writes nothing if it is only a trial.
     pub fn new(clock: Arc<dyn Clock>, dry_run: bool) -> Self {
-        Self { clock, dry_run, progress: Progress::start(), done: Repaired::default() }
+        Self { clock, dry_run, is_in_use: false, progress: Progress::start(), done: Repaired::default() }
     }
 
     /// Lets the catalog and the listings begin anew.
@@ -163,7 +166,9 @@ impl Repair {
                     self.done.add("users", 1, 1);
                     self.done.add("orders", found.orders as u64, found.changed as u64);
                 }
-                Err(error @ StoreError::Unavailable(_)) => return Err(error.into()),
+                Err(error @ (StoreError::Unavailable(_) | StoreError::Throttled | StoreError::Conflict)) => {
+                    return Err(error.into());
+                }
                 Err(error) => {
                     self.done.unreadable.insert(Unreadable { row: format!("orders#{user}"), what: error.to_string() });
                 }
@@ -229,7 +234,8 @@ impl Repair {
         let mut from = None;
         loop {
             // Functions may go on meanwhile, so each page has its own time.
-            let page = webhooks.repair_page(from, self.clock.now(), self.dry_run).await?;
+            let repair = EndpointRepair { now: self.clock.now(), dry_run: self.dry_run, new_epochs: !self.is_in_use };
+            let page = webhooks.repair_page(from, repair).await?;
             self.done.add("endpoints", page.endpoints, page.changed.len() as u64);
             self.done.add("deliveries without a wake-up", page.without_wake_up, page.without_wake_up);
             self.done.changed_endpoints.extend(page.changed);

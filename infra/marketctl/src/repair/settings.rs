@@ -32,18 +32,26 @@ impl Lacking {
     /// Looks at a table. `own` is the table that the template makes.
     pub(crate) async fn of(client: &Client, name: &str, own: &str) -> Result<Self, Problem> {
         let table = described(client, name).await?;
-        let is_protected = table.as_ref().and_then(|table| table.deletion_protection_enabled) == Some(true);
+        let protects = |table: &TableDescription| table.deletion_protection_enabled == Some(true);
+        let is_protected = table.as_ref().is_some_and(protects);
         let arn = table.and_then(|table| table.table_arn).unwrap_or_default();
-        let of_own = match described(client, own).await {
-            Ok(found) => tags(client, found.and_then(|table| table.table_arn)).await?,
-            Err(Problem::Missing) => Vec::new(),
+        let own_table = match described(client, own).await {
+            Ok(found) => found,
+            Err(Problem::Missing) => None,
             Err(problem) => return Err(problem),
+        };
+        let time_to_live = !expires_rows(client, name).await?;
+        // A stack may want no protection. Its own table shows that, unless a restore has just made it.
+        let wants_protection = if name == own { time_to_live } else { own_table.as_ref().is_none_or(protects) };
+        let of_own = match own_table {
+            Some(own_table) => tags(client, own_table.table_arn).await?,
+            None => Vec::new(),
         };
         let present = tags(client, Some(arn.clone())).await?;
         Ok(Self {
-            time_to_live: !expires_rows(client, name).await?,
+            time_to_live,
             recovery: !is_recovered(client, name).await?,
-            protection: !is_protected,
+            protection: wants_protection && !is_protected,
             tags: of_own.into_iter().filter(|tag| !present.contains(tag)).collect(),
             arn,
         })

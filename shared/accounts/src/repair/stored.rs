@@ -112,13 +112,6 @@ pub struct OrderAuthority {
     pub(super) version: u64,
 }
 
-impl OrderAuthority {
-    /// Returns the order whose record is missing.
-    pub const fn id(&self) -> OrderId {
-        self.id
-    }
-}
-
 impl StoredRecord {
     pub(super) fn from_row(row: &Row) -> Result<Self, StoreError> {
         table::ORDER_FORMAT.of_row(row)?;

@@ -23,7 +23,7 @@ pub use listing::{
     DeliveryCursor, DeliveryCursorError, DeliveryFilter, DeliveryList, DeliveryPage, MAX_PAGE_ROWS, Removal, Span,
     StartKey,
 };
-pub use repair::RepairedPage;
+pub use repair::{EndpointRepair, RepairedPage};
 pub use table::WAKE_SHARDS;
 pub use wake_ups::{Due, UnreadableWakeUp, Waiting, WakeUp};
 

@@ -28,11 +28,22 @@ use common::timestamp::Timestamp;
 /// The largest number of keys in a `BatchGetItem` (DynamoDB's limit).
 const ROWS_PER_READ: usize = 100;
 
+/// How endpoints are repaired.
+#[derive(Clone, Copy, Debug)]
+pub struct EndpointRepair {
+    pub now: Timestamp,
+    /// Whether it is only a trial, which writes nothing.
+    pub dry_run: bool,
+    /// Whether every endpoint gets an epoch that it has not had. After a restore, the notice of a switch-off could have
+    /// the id of one that was sent after the moment to which the table was restored, and would be taken for a duplicate.
+    pub new_epochs: bool,
+}
+
 /// A part of the table.
 pub struct RepairedPage {
     /// The number of endpoints in it.
     pub endpoints: u64,
-    /// Those that were brought in line, beside the new epoch that each of them gets, and their accounts.
+    /// Those that were brought in line, beside a new epoch, and their accounts.
     pub changed: Vec<(EndpointId, UserId)>,
     /// The number of pending deliveries that had no wake-up, except those whose first attempt may be under way.
     pub without_wake_up: u64,
@@ -125,15 +136,12 @@ impl Named {
 impl WebhookStore {
     /// Reads a part of the table and brings it in line, unless it is only a trial. It may be repeated after a crash at
     /// any step.
-    ///
-    /// Every endpoint gets an epoch that it has not had. Otherwise the notice of a switch-off could have the id of one that
-    /// was sent after the moment to which the table was restored, and would be taken for a duplicate of that.
     pub async fn repair_page(
         &self,
         from: Option<StartKey>,
-        now: Timestamp,
-        dry_run: bool,
+        repair: EndpointRepair,
     ) -> Result<RepairedPage, StoreError> {
+        let EndpointRepair { now, dry_run, .. } = repair;
         let (stored, next) = self.stored_rows(from).await?;
         let StoredRows { endpoints, finders, removed, unwatched, unreadable } = stored;
         let named = self.named(&endpoints, &finders).await?;
@@ -141,7 +149,7 @@ impl WebhookStore {
         let counted = endpoints.len() as u64;
         let mut page = RepairedPage { endpoints: counted, changed: Vec::new(), without_wake_up, unreadable, next };
         for stored in &endpoints {
-            self.repair_endpoint(stored, &named, now, dry_run, &mut page).await?;
+            self.repair_endpoint(stored, &named, repair, &mut page).await?;
         }
         for finder in finders.iter().filter(|finder| !named.has_endpoint(finder)) {
             let StoredFinder { endpoint_id, account_id } = *finder;
@@ -201,10 +209,10 @@ impl WebhookStore {
         &self,
         stored: &StoredEndpoint,
         named: &Named,
-        now: Timestamp,
-        dry_run: bool,
+        repair: EndpointRepair,
         page: &mut RepairedPage,
     ) -> Result<(), StoreError> {
+        let EndpointRepair { now, dry_run, new_epochs } = repair;
         let (id, account_id) = (stored.endpoint.id, stored.endpoint.account_id);
         let finder = named.get(&table::finder(id));
         if finder.is_some_and(|row| row.contains_key(REMOVED_AT)) {
@@ -224,12 +232,14 @@ impl WebhookStore {
                 self.put_finder(id, account_id).await?;
             }
         }
-        self.repair_switch(stored, named, now, dry_run, page).await?;
+        self.repair_switch(stored, named, repair, page).await?;
         if !dry_run {
             if named.is_ended_by_drain(stored) {
                 self.forget_removal(account_id, id).await?;
             }
             self.wake_drain_by(account_id, now, now).await?;
+        }
+        if new_epochs && !dry_run {
             // If it has another epoch by now, that one is new as well.
             let seen = stored.endpoint.epoch;
             let next = u64::try_from(now.millis()).unwrap_or_default().max(seen + 1);
@@ -243,8 +253,7 @@ impl WebhookStore {
         &self,
         stored: &StoredEndpoint,
         named: &Named,
-        now: Timestamp,
-        dry_run: bool,
+        EndpointRepair { now, dry_run, .. }: EndpointRepair,
         page: &mut RepairedPage,
     ) -> Result<(), StoreError> {
         let endpoint = &stored.endpoint;
