@@ -9,6 +9,7 @@ pub mod inbox;
 pub mod instance;
 mod malformed;
 pub mod meter;
+pub mod runtime_api;
 pub mod seed;
 pub mod server;
 pub mod simulation;
