@@ -8,7 +8,7 @@ use crate::figures::{number, text};
 
 const WIDTH: f64 = 720.0;
 /// The corners of the plot's area.
-const LEFT: f64 = 64.0;
+const LEFT: f64 = 80.0;
 const RIGHT: f64 = 684.0;
 const TOP: f64 = 56.0;
 const BOTTOM: f64 = 336.0;

@@ -270,7 +270,7 @@ impl ReplicasReport {
             self.series(name, stream, millis)
         });
         Plot {
-            title: "CPU time of a whole warm request, median",
+            title: "CPU time of a whole warm request (median) by the number of records",
             unit: "ms",
             x: self.records().into_iter().map(Plot::power).collect(),
             series: series.collect(),
@@ -282,11 +282,11 @@ impl ReplicasReport {
     fn starts_plot(&self) -> Plot {
         let series = ReplicaStream::ALL.into_iter();
         Plot {
-            title: "CPU time of a start",
-            unit: "ms",
+            title: "CPU time of a start by the number of records",
+            unit: "s",
             x: self.records().into_iter().map(Plot::power).collect(),
             series: series
-                .map(|stream| self.series(stream.as_str(), stream, |it| Some(it.instance.start_cpu_ms)))
+                .map(|stream| self.series(stream.as_str(), stream, |it| Some(it.instance.start_cpu_ms / 1e3)))
                 .collect(),
             is_joined: true,
         }
