@@ -13,6 +13,7 @@ use common::records::PublicListing;
 use common::resources::Queue;
 use common::scope::{Scope, Tier};
 use local::environment::Variables;
+use local::runtime_api::http_event;
 use pretraffic::{STACK_VARIABLE, VERSIONS_VARIABLE};
 use serde_json::{Map, Value, json};
 use tests::webhooks_cli::{OWNER, text};
@@ -44,7 +45,7 @@ async fn functions_of_the_api_answer_as_in_process_and_log_a_line_without_key_or
         let mut running = RuntimeApi::run(function, &variables).await;
         let keyed = PATHS.iter().map(|(path, _)| path.as_str());
         let path = keyed.chain([route.path]).find(|path| route.matches(path).is_some()).unwrap();
-        let mut event = RuntimeApi::event(route.path, path, "", &json!({"authorization": format!("Bearer {key}")}));
+        let mut event = http_event(route.path, path, "", &json!({"authorization": format!("Bearer {key}")}));
         // Headers that nobody reads fail no request, whatever is in them.
         for (name, value) in [
             ("user-agent", json!("Bot ★ é")),

@@ -9,6 +9,7 @@ use common::resources::{BASE_BUCKET_VARIABLE, KEYRING_VARIABLE, Queue, Resources
 use futures_util::future::join_all;
 use futures_util::{StreamExt, stream};
 use local::environment::Variables;
+use local::runtime_api::http_event;
 use serde_json::{Value, json};
 use tests::{AwsCall, Fault, LogLine, Proxy, RuntimeApi, Stack, Template, binary, marketctl};
 
@@ -236,7 +237,7 @@ async fn a_temporary_problem_does_not_keep_a_function_from_starting() {
         let started = join_all(functions.map(|function| start_in_trouble(function, &variables))).await;
         proxy.set_fault(Fault::None);
         for (mut running, function) in started.into_iter().zip(["me", "catalog"]) {
-            let answer = running.invoke(RuntimeApi::event("/x", "/x", "", &headers)).await;
+            let answer = running.invoke(http_event("/x", "/x", "", &headers)).await;
             assert_eq!(answer["statusCode"], 200, "{function} after {fault:?}: {answer}");
         }
     };
@@ -277,7 +278,7 @@ async fn the_check_at_start_takes_one_round_trip_and_opens_the_connections_of_th
 }
 
 fn event(route: &str, path: &str, query: &str, key: &str) -> Value {
-    RuntimeApi::event(route, path, query, &json!({"authorization": format!("Bearer {key}"), "accept": "*/*"}))
+    http_event(route, path, query, &json!({"authorization": format!("Bearer {key}"), "accept": "*/*"}))
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -333,7 +334,7 @@ async fn no_secret_shows_in_a_log() {
     for (function, path) in [("me", "/v1/public/me"), ("openapi", "/docs")] {
         let mut running = RuntimeApi::run(function, &variables).await;
         for (sent, is_accepted) in [("hush-3", false), ("hush-1", true), ("hush-2", true)] {
-            let answer = running.invoke(RuntimeApi::event(path, path, "", &json!({ORIGIN_HEADER: sent}))).await;
+            let answer = running.invoke(http_event(path, path, "", &json!({ORIGIN_HEADER: sent}))).await;
             assert_eq!(answer["statusCode"] != 403, is_accepted, "{function} {sent}");
         }
         let log = running.log();

@@ -1,29 +1,17 @@
-//! The Lambda Runtime API on loopback: hands a function's binary one event after another.
-//!
-//! The functions' binaries: those that the harness builds, or those that were built for Lambda, which may need an
-//! emulator. `infra/arm64/run` sets the variables.
+//! The functions' binaries under the Lambda Runtime API: those that the harness builds, or those that were built for
+//! Lambda, which may need an emulator. `infra/arm64/run` sets the variables.
 
-use std::io;
 use std::path::Path;
 use std::process::Stdio;
-use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use common::clock::{Clock, SystemClock};
 use common::logging::FUNCTION_VARIABLE;
 use common::metrics::NAMESPACE_VARIABLE;
-use http::{Request, Response, StatusCode};
-use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
 use local::environment::Variables;
-use serde_json::{Value, json};
-use tokio::net::TcpListener;
+use local::runtime_api::{self, Step};
+use serde_json::Value;
 use tokio::process::{Child, Command};
-use tokio::sync::{Mutex, Notify, mpsc};
 
 use crate::binaries::binary;
 use crate::metrics::{LogLine, NAMESPACE};
@@ -41,45 +29,21 @@ pub async fn minute_with(seconds: u32) {
 
 /// A function's binary that runs under the Runtime API.
 pub struct RuntimeApi {
-    events: mpsc::UnboundedSender<Value>,
-    answers: mpsc::UnboundedReceiver<Value>,
-    state: Arc<ApiState>,
+    api: runtime_api::RuntimeApi,
     child: Child,
     log: tempfile::NamedTempFile,
-}
-
-struct ApiState {
-    events: Mutex<mpsc::UnboundedReceiver<Value>>,
-    answers: mpsc::UnboundedSender<Value>,
-    /// Notified when the function asks for an event.
-    asked: Notify,
 }
 
 impl RuntimeApi {
     /// Starts the binary of a function with a stack's variables.
     pub async fn run(function: &str, variables: &Variables) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap().to_string();
-        let (events, received) = mpsc::unbounded_channel();
-        let (answered, answers) = mpsc::unbounded_channel();
-        let state = Arc::new(ApiState { events: Mutex::new(received), answers: answered, asked: Notify::new() });
-        let serving = Arc::clone(&state);
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                let state = serving.clone();
-                let service = service_fn(move |request| {
-                    let state = state.clone();
-                    async move { state.answer(request).await }
-                });
-                tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
-            }
-        });
+        let api = runtime_api::RuntimeApi::start().await.unwrap();
         let log = tempfile::NamedTempFile::new().unwrap();
         let both = log.reopen().unwrap();
         let child = function_command(function)
             .env_clear()
             .envs(variables.iter())
-            .env("AWS_LAMBDA_RUNTIME_API", address)
+            .env("AWS_LAMBDA_RUNTIME_API", api.address())
             .env(FUNCTION_VARIABLE, function)
             .env(NAMESPACE_VARIABLE, NAMESPACE)
             .env("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "128")
@@ -89,13 +53,13 @@ impl RuntimeApi {
             .kill_on_drop(true)
             .spawn()
             .unwrap();
-        Self { events, answers, state, child, log }
+        Self { api, child, log }
     }
 
     /// Waits until the function asks for its first event.
     pub async fn ready(&mut self) {
         tokio::select! {
-            () = self.state.asked.notified() => {}
+            Ok(Step::Ready(_)) = self.api.step() => {}
             status = self.child.wait() => panic!("the function ended: {status:?}, {}", self.log()),
             () = tokio::time::sleep(PATIENCE) => panic!("the function does not ask for events"),
         }
@@ -105,7 +69,7 @@ impl RuntimeApi {
     pub async fn failed(&mut self) -> Value {
         let status = tokio::select! {
             status = self.child.wait() => status.unwrap(),
-            () = self.state.asked.notified() => panic!("the function asks for events: {}", self.log()),
+            Ok(Step::Ready(_)) = self.api.step() => panic!("the function asks for events: {}", self.log()),
             () = tokio::time::sleep(PATIENCE) => panic!("the function does not end"),
         };
         let log = self.log();
@@ -115,9 +79,16 @@ impl RuntimeApi {
 
     /// Hands over one event and waits for the function's answer.
     pub async fn invoke(&mut self, event: Value) -> Value {
-        self.events.send(event).unwrap();
+        self.api.send(&event);
+        let answered = async {
+            loop {
+                if let Step::Answered(_, body) | Step::Failed(body) = self.api.step().await.unwrap() {
+                    return serde_json::from_slice(&body).unwrap_or_default();
+                }
+            }
+        };
         tokio::select! {
-            answer = self.answers.recv() => answer.unwrap(),
+            answer = answered => answer,
             status = self.child.wait() => panic!("the function ended: {status:?}"),
             () = tokio::time::sleep(PATIENCE) => panic!("the function does not answer"),
         }
@@ -150,48 +121,6 @@ impl RuntimeApi {
     fn process(&self, file: &str) -> String {
         let id = self.child.id().expect("the function runs");
         std::fs::read_to_string(format!("/proc/{id}/{file}")).unwrap()
-    }
-
-    /// Builds an API Gateway event of payload format 2.0.
-    pub fn event(route: &str, path: &str, query: &str, headers: &Value) -> Value {
-        json!({
-            "version": "2.0", "routeKey": format!("ANY {route}"), "rawPath": path, "rawQueryString": query,
-            "headers": headers, "isBase64Encoded": false,
-            "requestContext": {
-                "accountId": "123456789012", "apiId": "api", "domainName": "api.execute-api.us-east-1.amazonaws.com",
-                "domainPrefix": "api", "requestId": "gateway-request-1", "routeKey": format!("ANY {route}"),
-                "stage": "$default", "time": "20/Nov/2026:12:00:00 +0000", "timeEpoch": 1_795_176_000_000_u64,
-                "http": {"method": "GET", "path": path, "protocol": "HTTP/1.1", "sourceIp": "192.0.2.1", "userAgent": "t"},
-            },
-        })
-    }
-}
-
-impl ApiState {
-    async fn answer(&self, request: Request<Incoming>) -> io::Result<Response<Full<Bytes>>> {
-        let path = request.uri().path().to_owned();
-        if path.ends_with("/invocation/next") {
-            self.asked.notify_one();
-            let event = self.events.lock().await.recv().await.ok_or_else(|| io::Error::other("no more events"))?;
-            let mut response = Response::new(Full::from(event.to_string()));
-            let headers = response.headers_mut();
-            headers.insert("lambda-runtime-aws-request-id", "invocation-1".parse().unwrap());
-            headers.insert("lambda-runtime-deadline-ms", "4000000000000".parse().unwrap());
-            headers.insert("lambda-runtime-invoked-function-arn", "arn:aws:lambda:x".parse().unwrap());
-            headers.insert(
-                "lambda-runtime-trace-id",
-                "Root=1-5bef4de7-ad49b0e87f6ef6c87fc2e700;Sampled=1".parse().unwrap(),
-            );
-            return Ok(response);
-        }
-        let body = request.into_body().collect().await.map_err(io::Error::other)?.to_bytes();
-        if path.ends_with("/response") || path.ends_with("/error") {
-            let answer = serde_json::from_slice(&body).unwrap_or(Value::Null);
-            self.answers.send(answer).map_err(io::Error::other)?;
-        }
-        let mut response = Response::new(Full::default());
-        *response.status_mut() = StatusCode::ACCEPTED;
-        Ok(response)
     }
 }
 

@@ -3,25 +3,11 @@
 use std::fmt;
 use std::time::Duration;
 
-use serde::Serialize;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
 use terminal::Bar;
 
-/// What a section has measured.
-pub(crate) struct Figures {
-    pub(crate) text: String,
-    pub(crate) document: Value,
-}
-
-impl Figures {
-    pub(crate) fn new<D: Serialize>(document: &D, text: String) -> Result<Self, String> {
-        let document = serde_json::to_value(document).map_err(self::text)?;
-        Ok(Self { text, document })
-    }
-}
-
 /// Percentiles of durations, in microseconds.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Percentiles {
     pub(crate) p50_us: f64,
     pub(crate) p99_us: f64,

@@ -6,9 +6,9 @@ mod cli;
 mod cold_start;
 mod feed;
 mod figures;
+mod plot;
 mod process;
-mod read_model;
-mod scale;
+mod replicas;
 mod stack;
 mod webhooks;
 
@@ -25,16 +25,13 @@ fn main() -> ExitCode {
     let done = runtime(&arguments.command).and_then(|runtime| {
         runtime.block_on(async {
             match arguments.command {
-                Command::ReadModel(options) => read_model::run(&options).await,
+                Command::ColdStart(options) => cold_start::run(&options).await,
+                Command::Replicas(options) => replicas::run(&options).await,
                 Command::Feed(options) => feed::run(&options).await,
                 Command::Webhooks(options) => webhooks::run(&options).await,
-                Command::Scale(options) => Box::pin(scale::run(&options)).await,
-                Command::ColdStart(options) => cold_start::run(&options).await,
                 Command::Receiver => webhooks::receiver::run().await,
-                Command::AwsSide { data } => stack::run(data.as_deref()).await,
-                Command::UsualSide { size, now_millis } => read_model::usual::run(size, now_millis).await,
-                Command::ColdLoad { stream } => scale::replicas::run(stream).await,
-                Command::Rebuild { read_units } => scale::compaction::run(read_units).await,
+                Command::AwsSide => stack::run().await,
+                Command::Instance { stream } => replicas::run_instance(stream).await,
             }
         })
     });
@@ -48,10 +45,10 @@ fn main() -> ExitCode {
 }
 
 /// Returns the runtime for a command. What is measured runs on one thread, as under Lambda, unless it starts a runtime of
-/// its own. The AWS side and the usual way's tables may use all cores.
+/// its own. The AWS side may use all cores.
 fn runtime(command: &Command) -> Result<tokio::runtime::Runtime, String> {
     let mut builder = match command {
-        Command::AwsSide { .. } | Command::UsualSide { .. } => tokio::runtime::Builder::new_multi_thread(),
+        Command::AwsSide => tokio::runtime::Builder::new_multi_thread(),
         _ => tokio::runtime::Builder::new_current_thread(),
     };
     builder.enable_all().build().map_err(text)

@@ -3,8 +3,6 @@
 
 use std::ffi::OsStr;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::ops::Range;
-use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,12 +10,12 @@ use std::time::Duration;
 use admin::keys::NewKey;
 use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
 use common::aws::{Environment, Patience};
-use common::clock::{Clock, SystemClock};
+use common::clock::SystemClock;
 use common::records::{PublicItem, PublicListing};
 use common::resources::{Resources, Table};
 use common::scope::{Scope, Tier};
 use common::timestamp::Timestamp;
-use feed::{Applier, ApplyOutcome, Message, Stores};
+use feed::{Applier, ApplyOutcome, Message};
 use local::demo::LargeMarket;
 use local::environment::{ACCOUNT_ID, REGION, Variables};
 use local::seed::StackAdmin;
@@ -73,16 +71,7 @@ pub(crate) struct AwsProcess {
 impl AwsProcess {
     /// Starts an empty AWS side on a free port.
     pub(crate) async fn start() -> Result<Self, String> {
-        Self::start_with(&[]).await
-    }
-
-    /// Starts an AWS side that keeps its tables and objects in a folder.
-    pub(crate) async fn start_in(folder: &Path) -> Result<Self, String> {
-        Self::start_with(&[OsStr::new("--data"), folder.as_os_str()]).await
-    }
-
-    async fn start_with(arguments: &[&OsStr]) -> Result<Self, String> {
-        let (process, mut lines) = start_child([&[OsStr::new(SUBCOMMAND)][..], arguments].concat())?;
+        let (process, mut lines) = start_child([SUBCOMMAND])?;
         let line = lines.next_line().await.map_err(text)?.ok_or("the AWS side did not start")?;
         Ok(Self { variables: Variables::new(&line), process })
     }
@@ -93,12 +82,6 @@ impl AwsProcess {
         let output = child_command(arguments)?.env_clear().envs(self.variables.iter()).output().await.map_err(text)?;
         serde_json::from_slice(&output.stdout)
             .map_err(|error| format!("{arguments:?}: {error}: {}", String::from_utf8_lossy(&output.stderr)))
-    }
-
-    /// Ends it, and waits until its files are closed.
-    pub(crate) async fn stop(mut self) -> Result<(), String> {
-        // Waiting closes its standard input first.
-        self.process.wait().await.map(drop).map_err(text)
     }
 
     /// Returns its CPU time so far.
@@ -118,9 +101,9 @@ impl AwsProcess {
 }
 
 /// Runs as the AWS side until standard input ends.
-pub(crate) async fn run(data: Option<&Path>) -> Result<(), String> {
+pub(crate) async fn run() -> Result<(), String> {
     let any_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let aws = local::aws::AwsSide::start(any_port, data).await.map_err(text)?;
+    let aws = local::aws::AwsSide::start(any_port, None).await.map_err(text)?;
     StackAdmin::new(&Variables::new(&aws.endpoint_url), Arc::new(SystemClock::new()))?.set_up(None).await?;
     println!("{}", aws.endpoint_url);
     parent_ended().await
@@ -135,42 +118,22 @@ pub(crate) async fn authorization(admin: &StackAdmin) -> Result<String, String> 
     Ok(format!("Bearer {}", key.reveal()))
 }
 
-/// Stores every item and listing of a market the way `marketctl import` does.
+/// Stores every item and listing of a market the way `marketctl import` does. Each of them must change something.
 pub(crate) async fn fill(admin: &StackAdmin, market: &LargeMarket, bar: &Bar) -> Result<(), String> {
     let (clock, mut applier) = (SystemClock::new(), Applier::new(admin.stores()));
     for start in (0..market.size()).step_by(CHUNK_RECORDS as usize) {
-        let numbers = || start..(start + CHUNK_RECORDS).min(market.size());
-        let items = numbers().filter_map(|number| Some(Message::Item(market.item(number)?, 1)));
-        let messages: Vec<_> = items.chain(listings(market, numbers())).collect();
+        let numbers = start..(start + CHUNK_RECORDS).min(market.size());
+        let items = numbers.clone().filter_map(|number| Some(Message::Item(market.item(number)?, 1)));
+        let listings = numbers.filter_map(|number| Some(Message::Listing(market.listing(number)?, 1)));
+        let messages: Vec<_> = items.chain(listings).map(|message| ((), message)).collect();
         let count = messages.len() as u64;
-        apply(&mut applier, messages, &clock).await?;
-        bar.advance(count);
-    }
-    Ok(())
-}
-
-/// Stores the listings with these numbers.
-pub(crate) async fn add_listings(
-    stores: Stores,
-    market: &LargeMarket,
-    numbers: Range<u64>,
-    clock: &dyn Clock,
-) -> Result<(), String> {
-    apply(&mut Applier::new(stores), listings(market, numbers).collect(), clock).await
-}
-
-fn listings(market: &LargeMarket, numbers: Range<u64>) -> impl Iterator<Item = Message> {
-    numbers.filter_map(|number| Some(Message::Listing(market.listing(number)?, 1)))
-}
-
-/// Applies messages. Each of them must change something.
-async fn apply(applier: &mut Applier, messages: Vec<Message>, clock: &dyn Clock) -> Result<(), String> {
-    let messages = messages.into_iter().map(|message| ((), message)).collect();
-    for ((), outcome) in applier.apply(messages, clock).await {
-        match outcome {
-            Ok(ApplyOutcome::Changed) => {}
-            other => return Err(format!("a message was not applied: {other:?}")),
+        for ((), outcome) in applier.apply(messages, &clock).await {
+            match outcome {
+                Ok(ApplyOutcome::Changed) => {}
+                other => return Err(format!("a message was not applied: {other:?}")),
+            }
         }
+        bar.advance(count);
     }
     Ok(())
 }
@@ -190,38 +153,30 @@ pub(crate) async fn send(sqs: &aws_sdk_sqs::Client, queue: &str, messages: &[Str
 }
 
 /// Where a stream of the default stack is stored.
-pub(crate) struct StreamStore<R> {
-    pub(crate) log: Log<R>,
-    pub(crate) objects: Objects,
+struct StreamStore<R> {
+    log: Log<R>,
+    objects: Objects,
 }
 
 impl<R: Columnar> StreamStore<R> {
-    /// Opens a stream. Its clients are as patient as this.
-    pub(crate) fn open(environment: &Environment, patience: Patience) -> Self {
-        let resources = Resources::new(Resources::DEFAULT_STACK);
+    fn open(environment: &Environment) -> Self {
+        let (resources, patience) = (Resources::new(Resources::DEFAULT_STACK), Patience::Bulk);
         let market = Market::new(environment.dynamodb(patience), resources.table(Table::Market));
         let bucket = resources.base_bucket(ACCOUNT_ID, REGION);
-        Self {
-            log: Log::new(market),
-            objects: Objects::new(replica::objects::client(environment, patience), bucket, patience),
-        }
-    }
-
-    /// Returns what makes a base of the stream.
-    pub(crate) fn compaction(self, limits: RebuildLimits) -> Compaction<R> {
-        Compaction::new(self.log, self.objects, Arc::new(SystemClock::new())).with_limits(limits)
+        let objects = Objects::new(replica::objects::client(environment, patience), bucket, patience);
+        Self { log: Log::new(market), objects }
     }
 }
 
 /// Packs a stream as `compact` does.
 pub(crate) async fn pack<R: Columnar>(environment: &Environment) -> Result<(), String> {
-    let store = StreamStore::<R>::open(environment, Patience::Bulk);
-    store.compaction(RebuildLimits::at_once()).run().await.map(drop).map_err(text)
+    let StreamStore { log, objects } = StreamStore::<R>::open(environment);
+    let compaction = Compaction::new(log, objects, Arc::new(SystemClock::new()));
+    compaction.with_limits(RebuildLimits::at_once()).run().await.map(drop).map_err(text)
 }
 
 /// Writes the base of a stream with all of a market's records. Large markets are written as a base alone, because the
-/// embedded tables take too long to fill. A base is enough for starts and questions. Its parts are each in the order of
-/// a base, but not all of them together.
+/// embedded tables take too long to fill. A base is enough for starts and questions.
 pub(crate) async fn write_base(
     environment: &Environment,
     market: &LargeMarket,
@@ -244,7 +199,7 @@ async fn write_records<R: Columnar>(
     records: impl Iterator<Item = R>,
     now: Timestamp,
 ) -> Result<(), String> {
-    let store = StreamStore::<R>::open(environment, Patience::Bulk);
+    let store = StreamStore::<R>::open(environment);
     let standing = store.log.standing().await.map_err(text)?;
     let (generation, mut parts) = (Uuid::new_v4(), Vec::new());
     let mut records: Vec<R> = records.collect();

@@ -10,6 +10,7 @@ pub mod instance;
 pub mod invocations;
 mod malformed;
 pub mod meter;
+pub mod runtime_api;
 pub mod seed;
 pub mod server;
 pub mod simulation;

@@ -1,4 +1,4 @@
-//! Counts the calls of clients, the capacity that they consume of DynamoDB, and the objects that they put.
+//! Counts the calls of clients, and the capacity that they consume of DynamoDB.
 //!
 //! It is the real client with one interceptor, which asks for the consumed capacity in each request and adds up what
 //! the answers say.
@@ -34,28 +34,15 @@ pub struct Bill {
     pub read_units: f64,
     /// Write units. One is a write of 1 KB; in a transaction, 1 KB takes two.
     pub write_units: f64,
-    /// Objects that were put, retries included.
-    #[serde(skip)]
-    pub objects: u64,
-    /// The bytes of these objects.
-    #[serde(skip)]
-    pub object_bytes: u64,
 }
 
 /// Counts the calls of the clients that are made with it.
 #[derive(Clone, Debug, Default)]
 pub struct CostMeter {
     bill: Arc<Mutex<Bill>>,
-    max_page_rows: Option<i32>,
 }
 
 impl CostMeter {
-    /// Limits the rows that a Query reads for a page. Without a limit, the embedded DynamoDB reads the rest of the
-    /// partition for every page. DynamoDB does not.
-    pub fn with_page_limit(rows: i32) -> Self {
-        Self { max_page_rows: Some(rows), ..Self::default() }
-    }
-
     /// Returns what functions are built from. The calls of all their clients are counted.
     pub fn service<'a>(&self, lookup: Lookup<'a>, clock: Arc<dyn Clock>) -> Result<Service<'a>, Missing> {
         let environment = Environment::read(lookup)?.watched_by(self.interceptor());
@@ -99,8 +86,6 @@ impl AddAssign for Bill {
         }
         self.read_units += other.read_units;
         self.write_units += other.write_units;
-        self.objects += other.objects;
-        self.object_bytes += other.object_bytes;
     }
 }
 
@@ -116,9 +101,6 @@ impl Intercept for CostMeter {
         _: &mut ConfigBag,
     ) -> Result<(), BoxError> {
         let input = context.input_mut();
-        if let Some(query) = input.downcast_mut::<QueryInput>() {
-            query.limit = query.limit.or(self.max_page_rows);
-        }
         macro_rules! ask {
             ($($input:ty),*) => {$(
                 if let Some(input) = input.downcast_mut::<$input>() {
@@ -136,17 +118,9 @@ impl Intercept for CostMeter {
         _: &RuntimeComponents,
         _: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        let (request, headers) = (context.request(), context.request().headers());
-        let target = headers.get("x-amz-target").unwrap_or_default();
+        let target = context.request().headers().get("x-amz-target").unwrap_or_default();
         let operation = target.rsplit('.').next().unwrap_or_default();
-        let length = headers.get("content-length").and_then(|length| length.parse::<u64>().ok());
-        self.count(|bill| {
-            *bill.calls.entry(operation.to_owned()).or_default() += 1;
-            if request.method() == "PUT" {
-                bill.objects += 1;
-                bill.object_bytes += length.unwrap_or_default();
-            }
-        });
+        self.count(|bill| *bill.calls.entry(operation.to_owned()).or_default() += 1);
         Ok(())
     }
 

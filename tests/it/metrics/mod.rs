@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use common::scope::Scope;
 use local::environment::Variables;
+use local::runtime_api::http_event;
 use serde_json::{Value, json};
 use tests::{Fault, LogLine, Proxy, RuntimeApi, Stack, minute_with, set_limit};
 
@@ -31,7 +32,7 @@ fn assert_metrics(found: &BTreeMap<&str, &Value>, expected: &Value) {
 const ME: &str = "/v1/public/me";
 
 fn get(path: &str, key: &str) -> Value {
-    RuntimeApi::event(path, path, "", &json!({"authorization": format!("Bearer {key}")}))
+    http_event(path, path, "", &json!({"authorization": format!("Bearer {key}")}))
 }
 
 /// Returns the lines of requests only: on a busy machine the instance may also have logged that it is not ready yet.
@@ -124,7 +125,7 @@ async fn requests_that_are_alike_share_lines_which_name_each_of_them() {
     }
     // Any later request brings along what still waits.
     tokio::time::sleep(WINDOW).await;
-    me.invoke(RuntimeApi::event(ME, ME, "", &json!({}))).await;
+    me.invoke(http_event(ME, ME, "", &json!({}))).await;
     let (lines, mut told) = (requests(&me), BTreeMap::new());
     for LogLine { json: line } in &lines {
         let ids: Vec<&str> = line["request_id"].as_str().unwrap().split(' ').collect();

@@ -1,21 +1,35 @@
 //! Measures how soon a function answers after its process was started, compared with programs that do no more than
 //! Lambda and the AWS SDK require.
 
-mod instance;
 mod programs;
 
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
 use common::clock::{Clock, SystemClock};
+use common::logging::FUNCTION_VARIABLE;
+use common::metrics::NAMESPACE_VARIABLE;
 use common::records::{PublicItem, PublicListing};
 use local::demo::LargeMarket;
+use local::runtime_api::{RuntimeApi, Step};
 use serde::Serialize;
+use serde_json::Value;
 use terminal::{Output, number_table};
+use tokio::process::{Child, Command};
+use tokio::time::timeout;
 
 use crate::cli::ColdStartOptions;
 use crate::figures::{Percentiles, bar, megabytes, number, text};
-use crate::process::Machine;
+use crate::process::{Machine, Memory};
 use crate::stack::{AwsProcess, fill, pack};
-use instance::StartTimes;
 use programs::{Events, Programs};
+
+/// A program that sends nothing for this long is taken to hang.
+const STEP_TIMEOUT: Duration = Duration::from_secs(30);
+/// What a program of the API may answer.
+const EXPECTED_STATUSES: [u64; 2] = [200, 404];
 
 /// Everything that was measured.
 #[derive(Debug, Serialize)]
@@ -41,6 +55,18 @@ struct ProgramReport {
     peak_bytes: u64,
 }
 
+/// What was measured of a process.
+struct StartTimes {
+    /// The time from its start until it asked for its first event.
+    ready: Duration,
+    /// The time from its start until it had answered that event.
+    answered: Duration,
+    /// How long each further event took.
+    warm: Vec<Duration>,
+    /// The most memory that it ever had resident, in bytes.
+    peak_bytes: u64,
+}
+
 /// Starts every program several times. The programs take turns, so that whatever else the machine does affects all of
 /// them alike.
 pub(crate) async fn run(options: &ColdStartOptions) -> Result<(), String> {
@@ -52,7 +78,7 @@ pub(crate) async fn run(options: &ColdStartOptions) -> Result<(), String> {
     pack::<PublicListing>(&aws.environment()?).await?;
     let events = Events::new(&aws, &market).await?;
     let start = async |name: &str, requests: usize| {
-        let started = instance::start(programs.path(name)?, &aws, &events.for_program(name), requests).await;
+        let started = run_program(programs.path(name)?, &aws, &events.for_program(name), requests).await;
         started.map_err(|error| format!("{name}: {error}"))
     };
 
@@ -74,6 +100,65 @@ pub(crate) async fn run(options: &ColdStartOptions) -> Result<(), String> {
     let output = Output::from_json_flag(options.json);
     output.part(|| report.table());
     Ok(output.whole(&report)?)
+}
+
+/// Starts a program under the Lambda Runtime API, hands it one event and then `more` events, and ends it.
+async fn run_program(path: &Path, aws: &AwsProcess, event: &Value, more: usize) -> Result<StartTimes, String> {
+    let mut api = RuntimeApi::start().await.map_err(text)?;
+    for _ in 0..=more {
+        api.send(event);
+    }
+    let mut command = Command::new(path);
+    command
+        .env_clear()
+        .envs(aws.variables.iter())
+        .env("AWS_LAMBDA_RUNTIME_API", api.address())
+        .env(FUNCTION_VARIABLE, "bench")
+        .env("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "1769")
+        .env("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST")
+        .env(NAMESPACE_VARIABLE, "Marketplace")
+        .stdout(Stdio::piped())
+        .kill_on_drop(true);
+    let begun = Instant::now();
+    let mut child = command.spawn().map_err(text)?;
+    let mut log = child.stdout.take().ok_or("it has no standard output")?;
+    tokio::spawn(async move { tokio::io::copy(&mut log, &mut tokio::io::sink()).await });
+    let (ready, answered) = invocation(&mut api, &mut child).await?;
+    let mut warm = Vec::with_capacity(more);
+    for _ in 0..more {
+        let (handed, answered) = invocation(&mut api, &mut child).await?;
+        warm.push(answered - handed);
+    }
+    let peak_bytes = child.id().map_or(0, |id| Memory::of_process(id).peak);
+    child.kill().await.map_err(text)?;
+    Ok(StartTimes { ready: ready - begun, answered: answered - begun, warm, peak_bytes })
+}
+
+/// Returns when the program was handed an event, and when it had answered.
+async fn invocation(api: &mut RuntimeApi, child: &mut Child) -> Result<(Instant, Instant), String> {
+    let Step::Ready(handed) = next_step(api, child).await? else {
+        return Err("it answers without an event".to_owned());
+    };
+    match next_step(api, child).await? {
+        Step::Answered(at, answer) if is_expected(&answer) => Ok((handed, at)),
+        Step::Answered(_, answer) | Step::Failed(answer) => {
+            Err(format!("it answers {}", String::from_utf8_lossy(&answer)))
+        }
+        Step::Ready(_) => Err("it asks again before it has answered".to_owned()),
+    }
+}
+
+async fn next_step(api: &mut RuntimeApi, child: &mut Child) -> Result<Step, String> {
+    tokio::select! {
+        step = timeout(STEP_TIMEOUT, api.step()) => step.map_err(|_| "it hangs".to_owned())?.map_err(text),
+        status = child.wait() => Err(format!("it has ended: {status:?}")),
+    }
+}
+
+/// An answer to the API has one of these statuses. Other answers have none.
+fn is_expected(answer: &Bytes) -> bool {
+    let answer: Value = serde_json::from_slice(answer).unwrap_or_default();
+    answer["statusCode"].as_u64().is_none_or(|status| EXPECTED_STATUSES.contains(&status))
 }
 
 impl ProgramReport {

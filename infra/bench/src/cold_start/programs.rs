@@ -8,6 +8,7 @@ use api::routes::ROUTES;
 use escargot::CargoBuild;
 use escargot::format::Message;
 use local::demo::{LargeMarket, variant_id};
+use local::runtime_api::http_event;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -108,20 +109,8 @@ impl Events {
         }
     }
 
-    /// Returns a request as API Gateway hands it over (payload format 2.0).
     fn request(&self, route: &str) -> Value {
         let path = route.replace("{id}", &self.item).replace("{variant_id}", &self.variant);
-        json!({
-            "version": "2.0", "routeKey": format!("ANY {route}"), "rawPath": path, "rawQueryString": "",
-            "headers": {"authorization": self.authorization, "accept": "*/*"},
-            "pathParameters": {"id": self.item, "variant_id": self.variant}, "isBase64Encoded": false,
-            "requestContext": {
-                "accountId": "123456789012", "apiId": "api", "domainName": "api.example.com", "domainPrefix": "api",
-                "requestId": "bench", "routeKey": format!("ANY {route}"), "stage": "$default",
-                "time": "20/Nov/2026:12:00:00 +0000", "timeEpoch": 1_795_176_000_000_u64,
-                "http": {"method": "GET", "path": path, "protocol": "HTTP/1.1", "sourceIp": "192.0.2.1",
-                    "userAgent": "bench"},
-            },
-        })
+        http_event(route, &path, "", &json!({"authorization": self.authorization, "accept": "*/*"}))
     }
 }

@@ -43,6 +43,9 @@ pub(crate) async fn run(options: &WebhookOptions) -> Result<(), String> {
     if is_asked(WebhookSection::Isolation) {
         let isolation = report.isolation.insert(Box::pin(throughput::isolation(load.endpoints)).await?);
         output.part(|| isolation.table());
+        if let Some(folder) = &options.plots {
+            isolation.plot().write(folder, "isolation")?;
+        }
     }
     Ok(output.whole(&report)?)
 }

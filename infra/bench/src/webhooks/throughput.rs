@@ -13,6 +13,7 @@ use tokio::runtime::Runtime;
 use super::receiver::Receiver;
 use super::stack::{Load, MeteredStack, Stacks, account, burst, steady};
 use crate::figures::{Percentiles, number, text};
+use crate::plot::{Plot, Series};
 use crate::process::{Machine, Stopwatch, TimeSpent};
 
 /// The number of runs for the throughput. The best counts.
@@ -189,5 +190,25 @@ impl Isolation {
         ];
         let table = number_table(["event to POST, ms", "p50", "p99", "samples"], rows);
         format!("{table}\n\nThose that hang had {} attempts meanwhile.", self.hanging_attempts)
+    }
+
+    /// Draws what healthy receivers of other accounts notice.
+    pub(super) fn plot(&self) -> Plot {
+        let beside = [
+            ("undisturbed", &self.undisturbed),
+            ("beside one that hangs", &self.beside_a_hanging_one),
+            ("beside a hundred more", &self.beside_a_hundred),
+        ];
+        let series = |name: &str, time: fn(&Percentiles) -> f64| Series {
+            name: name.to_owned(),
+            values: beside.iter().map(|(_, times)| time(times) / 1e3).collect(),
+        };
+        Plot {
+            title: "From an event to its POST at a healthy receiver",
+            unit: "ms",
+            x: beside.iter().zip(0_u32..).map(|((name, _), place)| (place.into(), (*name).to_owned())).collect(),
+            series: vec![series("median", |times| times.p50_us), series("99th percentile", |times| times.p99_us)],
+            is_joined: false,
+        }
     }
 }

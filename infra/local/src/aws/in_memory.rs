@@ -43,11 +43,7 @@ pub struct InMemoryAws(Arc<Services>);
 impl InMemoryAws {
     /// Makes an empty one.
     pub async fn new() -> io::Result<Self> {
-        Self::over(Database::memory().map_err(|error| io::Error::other(error.to_string()))?).await
-    }
-
-    /// Makes one whose tables are in a database.
-    pub async fn over(database: Database) -> io::Result<Self> {
+        let database = Database::memory().map_err(|error| io::Error::other(error.to_string()))?;
         Ok(Self(Arc::new(Services::open(ADDRESS, database, None).await?)))
     }
 

@@ -46,11 +46,7 @@ pub struct AwsSide {
 impl AwsSide {
     /// Starts on an address. Tables, objects and messages are kept in the folder `data`, or in memory if there is none.
     pub async fn start(listen: SocketAddr, data: Option<&Path>) -> io::Result<Self> {
-        Self::with_tables(listen, open_tables(data)?, data).await
-    }
-
-    /// Starts on an address with these tables.
-    pub async fn with_tables(listen: SocketAddr, database: Database, data: Option<&Path>) -> io::Result<Self> {
+        let database = open_tables(data)?;
         let listener = Server::bind(listen).await?;
         let services = Services::open(listener.local_addr()?, database.clone(), data).await?;
         let services = Arc::new(services);
@@ -85,7 +81,7 @@ impl AwsSide {
 }
 
 /// Opens the tables that are kept in the folder `data`, or makes empty ones in memory if there is none.
-pub fn open_tables(data: Option<&Path>) -> io::Result<Database> {
+fn open_tables(data: Option<&Path>) -> io::Result<Database> {
     let opened = match data {
         Some(folder) => {
             private_folder(folder)?;

@@ -120,14 +120,6 @@ pub fn variant_id(item: u64, variant: u64) -> VariantId {
     uuid(&mut Random::from_seed(!(item * VARIANTS_PER_ITEM + variant))).into()
 }
 
-/// Returns the id at `place` among `count` ids. Ids at later places are greater, and all of them together are spread as
-/// evenly as random ones.
-pub fn placed_uuid(seed: u64, place: u64, count: u64) -> Uuid {
-    let mut random = Random::from_seed(seed);
-    let high = (u128::from(place) << 64 | u128::from(random.bits())) / u128::from(count.max(1));
-    uuid::Builder::from_random_bytes((high << 64 | u128::from(random.bits())).to_be_bytes()).into_uuid()
-}
-
 fn uuid(random: &mut Random) -> Uuid {
     uuid::Builder::from_random_bytes((u128::from(random.bits()) << 64 | u128::from(random.bits())).to_be_bytes())
         .into_uuid()
@@ -160,14 +152,6 @@ mod tests {
             let variant = item.variants.iter().find(|variant| Some(variant.variant_id) == listing.variant_id).unwrap();
             assert_eq!(variant.market_hash_name, listing.market_hash_name);
         }
-    }
-
-    #[test]
-    fn ids_ascend_and_are_spread_over_all_that_there_are() {
-        let ids: Vec<_> = (0..1_000).map(|place| placed_uuid(7_000 + place, place, 1_000)).collect();
-        assert!(ids.is_sorted_by(|id, next| id < next && id.to_string() < next.to_string()));
-        let first_bytes: HashSet<u8> = ids.iter().map(|id| id.as_bytes()[0]).collect();
-        assert_eq!(first_bytes.len(), 256);
     }
 
     #[test]

@@ -22,7 +22,7 @@ use uuid::Uuid;
 use catalog::{Stock, stock};
 use trade::{listings, marketplaces, orders, quotes};
 
-pub use large::{LargeMarket, placed_uuid, variant_id};
+pub use large::{LargeMarket, variant_id};
 
 /// The version of every message: everything is new.
 const FIRST_VERSION: u64 = 1;
