@@ -145,7 +145,9 @@ fn add_members(name: &str, value: &mut AttributeValue) {
         }
         AttributeValue::L(values) => values.iter_mut().for_each(|value| add_members(name, value)),
         AttributeValue::M(members) if name.starts_with("endpoint_") => {
-            members.iter_mut().for_each(|(name, value)| add_members(name, value));
+            for (name, value) in &mut *members {
+                add_members(name, value);
+            }
             members.insert("added_later".to_owned(), AttributeValue::Bool(true));
         }
         _ => {}
