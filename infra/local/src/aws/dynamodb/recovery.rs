@@ -16,7 +16,8 @@ use super::writes::RowKey;
 /// The name of an error, and its message.
 type Refused = (&'static str, String);
 
-/// The tables that have point-in-time recovery. It is forgotten when the process ends.
+/// The tables without point-in-time recovery, which are forgotten when the process ends. Others have it, as the template
+/// gives it to them, until they are restored.
 #[derive(Default)]
 pub(super) struct Recovery(Mutex<BTreeSet<String>>);
 
@@ -33,7 +34,7 @@ impl Recovery {
         let answered = match operation {
             "UpdateContinuousBackups" => self.switch(tables, &request()),
             "DescribeContinuousBackups" => self.describe(tables, table_name(&request())),
-            "RestoreTableToPointInTime" => restore(tables, &request()),
+            "RestoreTableToPointInTime" => self.restore(tables, &request()),
             _ => return None,
         };
         Some(match answered {
@@ -46,13 +47,13 @@ impl Recovery {
         let table = table_name(request);
         // Says whether there is such a table.
         self.describe(tables, table)?;
-        let mut recovered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut without = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if request["PointInTimeRecoverySpecification"]["PointInTimeRecoveryEnabled"] == json!(true) {
-            recovered.insert(table.to_owned());
+            without.remove(table);
         } else {
-            recovered.remove(table);
+            without.insert(table.to_owned());
         }
-        drop(recovered);
+        drop(without);
         self.describe(tables, table)
     }
 
@@ -60,26 +61,27 @@ impl Recovery {
         if tables.schema(table).is_none() {
             return Err(("TableNotFoundException", format!("Table not found: {table}")));
         }
-        let is_on = self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(table);
+        let is_on = !self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(table);
         let recovery = json!({ "PointInTimeRecoveryStatus": if is_on { "ENABLED" } else { "DISABLED" } });
         let description = json!({ "ContinuousBackupsStatus": "ENABLED", "PointInTimeRecoveryDescription": recovery });
         Ok(json!({ "ContinuousBackupsDescription": description }))
+    }
+
+    fn restore(&self, tables: &Tables, request: &Value) -> Result<Value, Refused> {
+        let [source, target] =
+            ["SourceTableName", "TargetTableName"].map(|name| request[name].as_str().unwrap_or_default());
+        if tables.schema(target).is_some() {
+            return Err(("TableAlreadyExistsException", format!("Table already exists: {target}")));
+        }
+        let copied = Copied::from_table(tables, source).and_then(|copied| copied.into_table(tables, target));
+        copied.map_err(|message| ("InternalServerError", message))?;
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(target.to_owned());
+        Ok(json!({ "TableDescription": { "TableName": target, "TableStatus": "CREATING" } }))
     }
 }
 
 fn table_name(request: &Value) -> &str {
     request["TableName"].as_str().unwrap_or_default()
-}
-
-fn restore(tables: &Tables, request: &Value) -> Result<Value, Refused> {
-    let [source, target] =
-        ["SourceTableName", "TargetTableName"].map(|name| request[name].as_str().unwrap_or_default());
-    if tables.schema(target).is_some() {
-        return Err(("TableAlreadyExistsException", format!("Table already exists: {target}")));
-    }
-    let copied = Copied::from_table(tables, source).and_then(|copied| copied.into_table(tables, target));
-    copied.map_err(|message| ("InternalServerError", message))?;
-    Ok(json!({ "TableDescription": { "TableName": target, "TableStatus": "CREATING" } }))
 }
 
 impl Copied {
