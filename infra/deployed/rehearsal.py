@@ -25,7 +25,7 @@ from deployment import Deployment
 from steps import HOME, ROOT, Failed, run, step
 
 # The run fails if fewer tests pass, because then some were not found.
-FEWEST_TESTS = 62
+FEWEST_TESTS = 55
 PROGRAMS = ROOT / "target" / "lambda"
 
 

@@ -1,7 +1,7 @@
 """Resources of stacks. Without these corrections, ministack differs from AWS:
 
 - It makes no routes from the body of an HTTP API, where SAM puts them.
-- It does not report a table's indexes as active if a stack made the table.
+- It does not report a table's indexes as active if a stack made the table, and leaves out time to live and recovery.
 - It passes a number from a parameter as text to an event source, which needs a number, and makes one of a queue that does
   not exist.
 - A reference to a secret gives its name instead of its ARN, and generated secrets hold punctuation in spite of
@@ -14,7 +14,7 @@ import json
 from string import punctuation
 
 from handlers import put_in
-from ministack.services import apigateway, s3, secretsmanager, sqs
+from ministack.services import apigateway, dynamodb, s3, secretsmanager, sqs
 
 
 @put_in("AWS::ApiGatewayV2::Api")
@@ -27,10 +27,13 @@ def with_routes(create, logical_id, props, stack_name):
 
 
 @put_in("AWS::DynamoDB::Table")
-def with_active_indexes(create, logical_id, props, stack_name):
+def as_described(create, logical_id, props, stack_name):
     if indexes := props.get("GlobalSecondaryIndexes"):
         props = props | {"GlobalSecondaryIndexes": [index | {"IndexStatus": "ACTIVE"} for index in indexes]}
-    return create(logical_id, props, stack_name)
+    made = create(logical_id, props, stack_name)
+    dynamodb._update_ttl(props)
+    dynamodb._update_continuous_backups(props)
+    return made
 
 
 @put_in("AWS::Lambda::EventSourceMapping")
