@@ -98,17 +98,8 @@ async fn a_failing_catch_up_is_503_only_two_seconds_after_the_last_success() {
 /// Asks an instance that is frozen for ten minutes in the middle of its first Query. Returns the total that it shows, and
 /// how many Queries it made.
 async fn asked_and_frozen(stack: &Stack, running: &RunningInstance, proxy: &Proxy) -> (u64, usize) {
-    // The Query hangs until the SDK repeats it. Meanwhile the clock moves on.
-    let mut is_first = true;
-    proxy.plan(move |operation| {
-        let hangs = operation == "Query" && std::mem::take(&mut is_first);
-        if hangs { Fault::Hang } else { Fault::None }
-    });
     proxy.take_calls();
-    let freeze = async {
-        proxy.wait_until_stuck().await;
-        running.wait(600);
-    };
+    let freeze = proxy.while_held("Query", 1, async { running.wait(600) });
     let (total, ()) = tokio::join!(total(stack, running), freeze);
     (total, queries(proxy))
 }
@@ -145,15 +136,7 @@ async fn what_was_read_before_a_slow_key_write_is_read_again_if_it_has_become_ol
         assert_eq!(total().await, 0);
         add_listing(&stack, 1).await;
         running.clock.advance(Duration::from_millis(900));
-        let mut is_first = true;
-        proxy.plan(move |operation| {
-            let hangs = operation == "UpdateItem" && std::mem::take(&mut is_first);
-            if hangs { Fault::Hang } else { Fault::None }
-        });
-        let pass = async {
-            proxy.wait_until_stuck().await;
-            running.clock.advance(Duration::from_millis(takes));
-        };
+        let pass = proxy.while_held("UpdateItem", 1, async { running.clock.advance(Duration::from_millis(takes)) });
         let (total, ()) = tokio::join!(total(), pass);
         assert_eq!(total, shown, "the key write took {takes} ms");
     }
@@ -188,17 +171,11 @@ async fn a_gap_that_closes_while_the_replica_looks_again_costs_no_load() {
     let delete = delete.key("sk", text("00000000000000000002"));
     let entry = delete.return_values(ReturnValue::AllOld).send().await.unwrap().attributes;
     running.wait(1);
-    let mut looks = 0;
-    proxy.plan(move |operation| {
-        looks += usize::from(operation == "Query");
-        if operation == "Query" && looks == 4 { Fault::Hang } else { Fault::None }
-    });
     proxy.take_calls();
-    // The fourth look hangs until the SDK repeats it. By then the entry is there.
-    let put_back = async {
-        proxy.wait_until_stuck().await;
+    // The entry is there before the fourth look.
+    let put_back = proxy.while_held("Query", 4, async {
         store.put_item().table_name(MARKET_TABLE).set_item(entry).send().await.unwrap();
-    };
+    });
     let (total, ()) = tokio::join!(total(&stack, &running), put_back);
     assert_eq!(total, 3);
     assert_eq!(queries(&proxy), 4, "each of them of the log; a load would make many more");

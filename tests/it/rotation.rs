@@ -115,17 +115,9 @@ async fn a_change_beside_a_rotation_is_not_lost_in_the_new_key() {
     .enumerate()
     {
         let (_, record) = stack.key_of(uuid(number as u128 + 1).into(), &[Scope::CatalogRead]).await;
-        // The first try of the transaction hangs. Its repetition comes after the change.
-        let mut has_hung = false;
-        proxy.plan(move |operation| {
-            let hangs = operation == "TransactWriteItems" && !has_hung;
-            has_hung |= hangs;
-            if hangs { Fault::Hang } else { Fault::None }
-        });
-        let change = async {
-            proxy.wait_until_stuck().await;
-            stack.admin.keys().update(record.key_id, update.clone()).await.unwrap()
-        };
+        let keys = stack.admin.keys();
+        let change = keys.update(record.key_id, update.clone());
+        let change = proxy.while_held("TransactWriteItems", 1, async { change.await.unwrap() });
         let admin = keys_behind(&stack, &proxy);
         let (rotated, changed) = tokio::join!(admin.rotate(record.key_id, Duration::ZERO), change);
         let new = rotated.unwrap().record;

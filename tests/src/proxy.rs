@@ -30,6 +30,8 @@ pub enum Fault {
     Refuse,
     /// Never answer.
     Hang,
+    /// Forward it once [`Proxy::while_held`] lets it go.
+    Hold,
     /// Answer with the error that has this code, as DynamoDB or, to calls about objects, as S3 writes it.
     Error(&'static str),
     /// Answer that the call is invalid if this text is in its body. Forward it otherwise.
@@ -76,6 +78,8 @@ struct ProxyState {
     connections: AtomicUsize,
     /// How many calls have hung since the plan was set.
     stuck: watch::Sender<usize>,
+    /// Whether a call is held.
+    is_holding: watch::Sender<bool>,
 }
 
 impl Proxy {
@@ -88,7 +92,8 @@ impl Proxy {
             plan: Mutex::new(Box::new(|_| Fault::None)),
             calls: watch::Sender::default(),
             connections: AtomicUsize::default(),
-            stuck: watch::Sender::new(0),
+            stuck: watch::Sender::default(),
+            is_holding: watch::Sender::default(),
         });
         let accepting = tokio::spawn(accept(listener, state.clone()));
         Self { url, state, accepting }
@@ -103,6 +108,32 @@ impl Proxy {
     pub fn plan(&self, plan: impl FnMut(&str) -> Fault + Send + 'static) {
         *self.state.plan.lock().unwrap() = Box::new(plan);
         self.state.stuck.send_replace(0);
+    }
+
+    /// Waits until a call hangs under the current plan.
+    pub async fn wait_until_stuck(&self) {
+        self.state.stuck.subscribe().wait_for(|calls| *calls > 0).await.unwrap();
+    }
+
+    /// Holds one call, the `number`th of this operation from now on, until `meanwhile` has ended. Forwards all others.
+    pub fn while_held<T>(
+        &self,
+        operation: &'static str,
+        number: usize,
+        meanwhile: impl Future<Output = T>,
+    ) -> impl Future<Output = T> {
+        let mut calls = 0;
+        self.plan(move |called| {
+            calls += usize::from(called == operation);
+            if called == operation && calls == number { Fault::Hold } else { Fault::None }
+        });
+        let is_holding = self.state.is_holding.clone();
+        async move {
+            is_holding.subscribe().wait_for(|is_holding| *is_holding).await.unwrap();
+            let output = meanwhile.await;
+            is_holding.send_replace(false);
+            output
+        }
     }
 
     /// Returns the calls since the last time this was asked, and forgets them.
@@ -123,11 +154,6 @@ impl Proxy {
     /// How many connections have been opened so far.
     pub fn connections(&self) -> usize {
         self.state.connections.load(Ordering::Relaxed)
-    }
-
-    /// Waits until a call hangs under the current plan.
-    pub async fn wait_until_stuck(&self) {
-        self.state.stuck.subscribe().wait_for(|calls| *calls > 0).await.unwrap();
     }
 }
 
@@ -193,6 +219,12 @@ impl ProxyState {
             }
             Fault::Refuse => Err(io::Error::other("refused")),
             Fault::Hang => self.hang().await,
+            Fault::Hold => {
+                self.is_holding.send_replace(true);
+                let released = self.is_holding.subscribe().wait_for(|is_holding| !is_holding).await.map(drop);
+                released.map_err(io::Error::other)?;
+                self.forward(request).await
+            }
             Fault::Error(code) if operation.ends_with("Object") => Ok(object_error(code)),
             Fault::Error(code) => Ok(error(code)),
             Fault::Cancelled(code) => {

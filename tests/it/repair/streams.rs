@@ -146,15 +146,12 @@ async fn a_stream_stays_on_the_air_until_its_new_base_is_there() {
     // An instance that needed the entities would answer 503.
     reads.set_fault(Fault::Invalid("entity#listings"));
     let writes = Proxy::start(&stack.aws.endpoint_url).await;
-    writes.plan(|operation| if operation == "PutObject" { Fault::Hang } else { Fault::None });
     let (market, bucket) = (stack.admin.stores().market, base_bucket(&writes.url));
     let mut repair = Repair::new(stack.clock.clone(), false);
-    let asking = async {
-        writes.wait_until_stuck().await;
+    let asking = writes.while_held("PutObject", 1, async {
         assert_on_the_air().await;
         assert_on_the_air().await;
-        writes.set_fault(Fault::None);
-    };
+    });
     let (repaired, ()) = tokio::join!(repair.market(&market, &bucket), asking);
     repaired.unwrap();
     assert_on_the_air().await;

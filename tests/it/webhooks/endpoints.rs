@@ -7,7 +7,7 @@ use admin::webhooks::EndpointUpdate;
 use common::event::EventKind;
 use common::ids::DeliveryId;
 use common::resources::Queue;
-use tests::{Answer, Fault, Receiver, delivery, hand};
+use tests::{Answer, Receiver, delivery, hand};
 use webhooks::delivery::{Failure, Status};
 use webhooks::drain::REMOVED_FOR_SECONDS;
 use webhooks::endpoint::{Switch, WebhookEndpoint};
@@ -80,16 +80,9 @@ async fn an_endpoint_that_is_removed_before_new_deliveries_are_held_gets_none() 
             batch.extend(scene.sent(event).await.1);
         }
         let (sender, proxy) = scene.stack.sender_behind_proxy().await;
-        // The first write hangs until the SDK repeats it.
-        let mut is_first = true;
-        proxy.plan(move |operation| {
-            let hangs = operation == "TransactWriteItems" && std::mem::take(&mut is_first);
-            if hangs { Fault::Hang } else { Fault::None }
-        });
-        let removed = async {
-            proxy.wait_until_stuck().await;
+        let removed = proxy.while_held("TransactWriteItems", 1, async {
             assert_eq!(scene.stack.webhooks().remove(scene.endpoint.id).await.unwrap().ended, 0);
-        };
+        });
         tokio::join!(hand(&sender, &batch), removed);
         for event in user..user + events {
             assert_eq!(scene.found(scene.id(event)).await, None, "{events} events");
