@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use common::resources::{BASE_BUCKET_VARIABLE, MAX_KEYS_VARIABLE, Queue, Table};
 use serde_json::Value;
-use tests::{features, metadata, packages_of};
+use tests::{Template, features, metadata, packages_of};
 
 /// Crates, and the crates of the workspace that each of them names in its manifest.
 type Uses = BTreeMap<String, BTreeSet<String>>;
@@ -38,18 +39,16 @@ fn shared_crates_and_functions_use_nothing_but_shared_crates() {
     }
 }
 
-/// Packages, and the functions that may be built from them. Any other function must do without.
-const NEEDED_BY: &[(&[&str], &[&str])] = &[
-    (&["aws-sdk-s3"], &["catalog", "listings", "compact", "pretraffic"]),
-    (&["aws-sdk-secretsmanager"], &["ingest", "webhook", "sweep", "account", "pretraffic"]),
-    (&["replica", "zstd", "zstd-sys"], &["catalog", "listings", "compact", "pretraffic"]),
-    (&["webhooks"], &["ingest", "webhook", "sweep", "account", "pretraffic"]),
-    (&["feed"], &["ingest"]),
-    (&["admin"], &["account"]),
+/// Packages that a function is built from only if its environment has a variable. Without a variable, none may be.
+const NEEDED_WITH: &[(&[&str], Option<&str>)] = &[
+    (&["aws-sdk-s3", "replica", "zstd", "zstd-sys"], Some(BASE_BUCKET_VARIABLE)),
+    (&["aws-sdk-secretsmanager", "webhooks"], Some(Table::Webhooks.variable())),
+    (&["feed"], Some(Queue::Feed.variable())),
+    (&["admin"], Some(MAX_KEYS_VARIABLE)),
     // What only the build of the docs page needs.
-    (&["maud", "pulldown-cmark", "yaml_serde"], &[]),
+    (&["maud", "pulldown-cmark", "yaml_serde"], None),
     // What only operators need.
-    (&["aws-config"], &[]),
+    (&["aws-config"], None),
 ];
 
 fn contains(packages: &BTreeSet<String>, name: &str) -> bool {
@@ -72,7 +71,8 @@ fn no_function_is_built_from_what_it_does_not_need_or_what_is_not_optimised() {
         let packages = packages_of(&function);
         let plain = unoptimised.iter().filter(|name| contains(&packages, name));
         wrong.extend(plain.map(|name| format!("{function} has {name}, which Cargo.toml leaves unoptimised")));
-        let denied = NEEDED_BY.iter().filter(|(_, needed_by)| !needed_by.contains(&function.as_str()));
+        let has = |variable: Option<&str>| variable.is_some_and(|it| Template::read().functions[&function].has(it));
+        let denied = NEEDED_WITH.iter().filter(|(_, variable)| !has(*variable));
         let found = denied.flat_map(|(names, _)| names.iter()).filter(|name| contains(&packages, name));
         wrong.extend(found.map(|found| {
             format!("{function} has {found}; `cargo tree -e normal -p {function} -i {found}` shows through what")

@@ -6,11 +6,12 @@ mod workers;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use api::routes::ROUTES;
 use common::scope::Scope;
 use local::environment::Variables;
 use local::runtime_api::http_event;
 use serde_json::{Value, json};
-use tests::{Fault, LogLine, Proxy, RuntimeApi, Stack, minute_with, set_limit};
+use tests::{Fault, LogLine, Proxy, RuntimeApi, Stack, Template, minute_with, set_limit};
 
 /// Returns the metrics of a line without the ones in `times`, whose values depend on time. Asserts that these are
 /// there and not negative.
@@ -146,16 +147,16 @@ async fn answers_from_a_replica_tell_its_age_and_the_memory() {
     let stack = Stack::new().await;
     let key = stack.full_key().await;
     let variables = Variables::new(&stack.aws.endpoint_url);
-    for function in ["catalog", "listings"] {
+    for route in ROUTES.iter().filter(|route| Template::read().functions[route.function].has_replica()) {
+        let (path, function) = (route.path, route.function);
         let mut running = RuntimeApi::run(function, &variables).await;
-        let path = format!("/v1/public/{function}");
-        let (status, line) = ask(&mut running, get(&path, &key)).await;
+        let (status, line) = ask(&mut running, get(path, &key)).await;
         assert_eq!(status, 200);
         assert_metrics(&timeless_metrics(&line, function, &["MemoryUsed", "ReplicaLag"]), &json!({}));
         assert!(line.json["ReplicaLag"].as_f64().unwrap() < 2_000.0, "{}", line.json);
         // Counts the key write, and a Query of the log if a second has passed, but no calls of loading.
         assert!((1..=2).contains(&line.json["store_calls"].as_u64().unwrap()), "{}", line.json);
-        let (status, line) = ask(&mut running, get(&path, "no-key")).await;
+        let (status, line) = ask(&mut running, get(path, "no-key")).await;
         assert_eq!(status, 401);
         assert_metrics(&line.metrics(function), &json!({}));
     }

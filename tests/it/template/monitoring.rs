@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use api::routes::DESCRIPTION;
-use common::metrics::NAMESPACE_VARIABLE;
+use common::metrics::{Metric, NAMESPACE_VARIABLE};
 use common::resources::{Queue, Table};
 use serde_json::json;
 use tests::monitoring::{Monitor, WatchedMetric, alarms, graphs, probe_alarm, probe_properties};
@@ -68,6 +68,22 @@ fn every_function_without_a_route_has_an_alarm_and_a_graph() {
         for function in Template::read().functions_that(unrouted) {
             assert!(watched.contains(&names().function(function)), "{side} watch nothing of {function}");
         }
+    }
+}
+
+/// What only an operator of several functions can compare, so a new function must not be forgotten there.
+#[test]
+fn alarm_and_graphs_of_replicas_watch_each_function_that_has_one() {
+    let watching = |monitors: Vec<Monitor>, metric: Metric| -> BTreeSet<String> {
+        let watched = monitors.into_iter().flat_map(|monitor| monitor.watched);
+        watched.filter(|one| one.metric == metric.as_str()).map(|one| one.resource.1).collect()
+    };
+    for (monitors, metric) in
+        [(alarms(), Metric::MemoryUsed), (graphs(), Metric::MemoryUsed), (graphs(), Metric::ReplicaLag)]
+    {
+        let publishers = Template::read().publishers(metric).into_iter();
+        let publishers: BTreeSet<String> = publishers.map(|function| names().function(function)).collect();
+        assert_eq!(watching(monitors, metric), publishers, "{metric:?}");
     }
 }
 

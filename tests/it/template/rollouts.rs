@@ -94,8 +94,9 @@ fn a_parameter_with_another_value_makes_new_versions_of_the_functions_that_use_i
     };
     let of_the_api: Vec<&str> =
         Template::read().functions_that(|function| function.is_triggered_by("HttpApi")).into_iter().collect();
+    let replicas: Vec<&str> = Template::read().functions_that(Function::has_replica).into_iter().collect();
     for (parameter, value, functions) in [
-        ("ReplicaMemory", "3008", &["catalog", "listings"][..]),
+        ("ReplicaMemory", "3008", &replicas[..]),
         ("OriginSecret", "marketplace-edge-1", &of_the_api[..]),
         ("CompactMemory", "3008", &["compact"][..]),
         ("WebhookSubnetIds", "subnet-1", &["webhook"][..]),

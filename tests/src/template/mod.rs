@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
 use common::metrics::{Metric, Publishers};
-use common::resources::{Resources, Table};
+use common::resources::{BASE_BUCKET_VARIABLE, Resources, Table};
 use local::environment::ACCOUNT_ID;
 use serde_json::{Value, json};
 
@@ -119,6 +119,10 @@ impl Template {
                 let uses = |function: &Function| Table::ALL.iter().any(|table| function.uses(*table));
                 self.functions_that(|function| !function.is_hook() && uses(function))
             }
+            Publishers::Replicas => self.functions_that(Function::has_replica),
+            Publishers::BaseUsers => {
+                self.functions_that(|function| !function.is_hook() && function.has(BASE_BUCKET_VARIABLE))
+            }
             Publishers::Only(names) => names.iter().copied().collect(),
         }
     }
@@ -184,7 +188,17 @@ impl Function {
 
     /// Returns whether it is told the name of a table.
     pub fn uses(&self, table: Table) -> bool {
-        self.grants.contains(&FunctionGrant::Variable(table.variable().to_owned()))
+        self.has(table.variable())
+    }
+
+    /// Returns whether it answers requests from a replica.
+    pub fn has_replica(&self) -> bool {
+        self.is_triggered_by("HttpApi") && self.has(BASE_BUCKET_VARIABLE)
+    }
+
+    /// Returns whether its environment has this variable.
+    pub fn has(&self, variable: &str) -> bool {
+        self.grants.contains(&FunctionGrant::Variable(variable.to_owned()))
     }
 }
 

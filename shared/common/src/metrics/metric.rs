@@ -78,6 +78,10 @@ pub enum Publishers {
     AuthenticatedApi,
     /// Every function that uses a table.
     TableUsers,
+    /// The functions of the API that answer from a replica.
+    Replicas,
+    /// Those, and the one that makes their bases.
+    BaseUsers,
     /// The functions with these names.
     Only(&'static [&'static str]),
 }
@@ -98,8 +102,8 @@ impl Metric {
             Self::CommandErrors => (Unit::Count, Publishers::Only(&["account"])),
             Self::RateLimited => (Unit::Count, Publishers::AuthenticatedApi),
             Self::StoreRetries => (Unit::Count, Publishers::TableUsers),
-            Self::ReplicaLag => (Unit::Milliseconds, Publishers::Only(&["catalog", "listings"])),
-            Self::MemoryUsed => (Unit::Percent, Publishers::Only(&["catalog", "compact", "listings"])),
+            Self::ReplicaLag => (Unit::Milliseconds, Publishers::Replicas),
+            Self::MemoryUsed => (Unit::Percent, Publishers::BaseUsers),
             Self::Changed | Self::Unchanged | Self::Refused | Self::PostponedTimes => {
                 (Unit::Count, Publishers::Only(&["ingest"]))
             }
