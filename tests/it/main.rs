@@ -10,6 +10,7 @@ mod binaries;
 mod budget;
 mod budget_model;
 mod calls;
+mod changes;
 mod cold_starts;
 mod dead_letters;
 mod doors;

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use api::auth::{KeyText, STRANGERS_A_SECOND};
+use api::routes::CHANGES;
 use common::ids::UserId;
 use common::resources::Queue;
 use common::runtime::Worker;
@@ -59,6 +60,9 @@ async fn requests_made() -> Used {
         let status = running.client.get(&key, path).await.status;
         assert_eq!(status, if path == "/" { 404 } else { 200 }, "{path}");
     }
+    // Only a position that the log does not show is compared with the head.
+    let beyond = format!("{}?after=1000000", CHANGES.path);
+    assert_eq!(running.client.get(&key, &beyond).await.status, 400);
     // Of many keys that an instance has never admitted, it reads whether they are there.
     for (path, _) in PATHS.iter() {
         for number in 0..=u8::try_from(STRANGERS_A_SECOND).unwrap() {

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use api::routes::ROUTES;
+use api::routes::{CHANGES, ROUTES, Route};
 use common::ids::UserId;
 use common::scope::Scope;
 use serde_json::{Value, json};
@@ -19,8 +19,11 @@ pub static PATHS: LazyLock<Vec<(String, Option<Scope>)>> = LazyLock::new(|| {
             fixed.to_owned()
         }
     };
-    let keyed = ROUTES.iter().filter_map(|route| Some((route.path, route.budget?.scope())));
-    keyed.map(|(path, scope)| (path.split('/').map(segment).collect::<Vec<_>>().join("/"), scope)).collect()
+    let path = |route: &Route| {
+        let path = route.path.split('/').map(segment).collect::<Vec<_>>().join("/");
+        if *route == CHANGES { path + "?after=0" } else { path }
+    };
+    ROUTES.iter().filter_map(|route| Some((path(route), route.budget?.scope()))).collect()
 });
 
 /// Returns messages that give every path of the API an answer for this user.

@@ -51,6 +51,7 @@ fn functions(host: &Host) -> Result<Functions, Missing> {
         function(host, "prices", prices::api)?,
         function(host, "marketplaces", marketplaces::api)?,
         function(host, "listings", listings::api)?,
+        function(host, "changes", changes::api)?,
         function(host, "orders", orders::api)?,
         function(host, "balance", balance::api)?,
         function(host, "openapi", openapi::api)?,
@@ -140,6 +141,7 @@ mod tests {
             described(prices::api, &[("variant_id", "ak-47")], ""),
             described(marketplaces::api, &[], "page=2"),
             described(listings::api, &[], "min_price=20&max_price=10&sort=cheapest"),
+            described(changes::api, &[], "since=7"),
             described(orders::api, &[], "page=0&page_size=10&page_size=20"),
             described(balance::api, &[], "currency=EUR"),
         ];

@@ -39,6 +39,9 @@ pub enum ApiError {
     /// 404: no such path.
     #[error("no such route")]
     RouteNotFound,
+    /// 410: the log of changes no longer goes back to this position.
+    #[error("position {0} expired")]
+    PositionExpired(u64),
     /// 405: the path exists, but takes only `GET` and `HEAD`. Holds the method.
     #[error("method {0} not allowed")]
     MethodNotAllowed(String),
@@ -68,6 +71,7 @@ impl ApiError {
             Self::HostNotAllowed | Self::ScopeMissing(_) => StatusCode::FORBIDDEN,
             Self::ItemNotFound(_) | Self::PricesNotFound(_) | Self::RouteNotFound => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed(_) => StatusCode::METHOD_NOT_ALLOWED,
+            Self::PositionExpired(_) => StatusCode::GONE,
             Self::RateLimited { .. } => StatusCode::TOO_MANY_REQUESTS,
             Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
             Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
@@ -86,6 +90,7 @@ impl ApiError {
             Self::PricesNotFound(_) => "prices.not_found",
             Self::RouteNotFound => "routes.not_found",
             Self::MethodNotAllowed(_) => "routes.method_not_allowed",
+            Self::PositionExpired(_) => "positions.expired",
             Self::RateLimited { .. } => "rate_limits.exceeded",
             Self::Internal(_) => "service.internal",
             Self::Unavailable(_) => "service.unavailable",
@@ -98,6 +103,7 @@ impl ApiError {
             Self::ItemNotFound(id) => object([("id", json!(id))]),
             Self::PricesNotFound(id) => object([("variant_id", json!(id))]),
             Self::MethodNotAllowed(method) => object([("method", json!(method))]),
+            Self::PositionExpired(position) => object([("position", json!(position))]),
             Self::RateLimited { budget, limit, retry_after } => object([
                 ("scope", json!(budget.as_str())),
                 ("limit", json!(limit)),
@@ -178,6 +184,8 @@ pub struct FieldError {
 closed_enum! {
     /// What is wrong with a parameter.
     pub enum FieldCode {
+        /// The endpoint needs the parameter.
+        Required = "required",
         /// The value does not have the parameter's format.
         Malformed = "malformed",
         /// The format is right, but the value is outside its bounds.

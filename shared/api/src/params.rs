@@ -110,6 +110,14 @@ impl Params<'_> {
         }
     }
 
+    /// Reads a required query parameter. Returns `None` if it is absent or bad.
+    pub fn required<T>(&mut self, name: &str, read: impl FnOnce(&str) -> Result<T, ParamProblem>) -> Option<T> {
+        if self.place(name) == 0 {
+            self.problem(0, name, (FieldCode::Required, Vec::new()));
+        }
+        self.query(name, read)
+    }
+
     /// Reports that the minimum `name` is above its maximum.
     pub fn inverted(&mut self, name: &str) {
         let place = self.place(name);
@@ -193,6 +201,14 @@ pub fn integer(value: &str, min: i64, max: Option<i64>) -> Result<i64, ParamProb
         bounds.extend(max.map(|max| ("max", json!(max))));
         (FieldCode::OutOfRange, bounds)
     })
+}
+
+/// Accepts a position in the log of changes. One that no log reaches is as good as the last.
+pub fn position(value: &str) -> Result<u64, ParamProblem> {
+    if value.is_empty() || !value.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(MALFORMED);
+    }
+    Ok(value.parse().unwrap_or(u64::MAX))
 }
 
 /// Accepts one of the names in a closed list.

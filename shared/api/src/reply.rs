@@ -170,6 +170,7 @@ fn failure(error: ApiError) -> Response {
         | ApiError::ItemNotFound(_)
         | ApiError::PricesNotFound(_)
         | ApiError::RouteNotFound
+        | ApiError::PositionExpired(_)
         | ApiError::Internal(_) => {}
     }
     let status = error.status();

@@ -28,6 +28,8 @@ pub const MARKETPLACES: Route =
     keyed("/v1/public/marketplaces", "marketplaces", CATALOG_READ, CacheControl::PrivateNoCache);
 pub const LISTINGS: Route =
     keyed("/v1/public/listings", "listings", Budget::Scope(Scope::ListingsRead), CacheControl::PrivateNoCache);
+pub const CHANGES: Route =
+    keyed("/v1/public/listings/changes", "changes", Budget::Scope(Scope::ListingsRead), CacheControl::PrivateNoCache);
 pub const ORDERS: Route = keyed("/v1/public/orders", "orders", Budget::Scope(Scope::OrdersRead), CacheControl::NoStore);
 pub const BALANCE: Route =
     keyed("/v1/public/wallet/balance", "balance", Budget::Scope(Scope::WalletRead), CacheControl::NoStore);
@@ -36,7 +38,8 @@ pub const DESCRIPTION: Route =
     Route { path: "/v1/openapi.json", function: DEFAULT, budget: None, cache: CacheControl::Public };
 
 /// Every route with a path of its own. Whatever matches none goes to [`DEFAULT`].
-pub const ROUTES: [Route; 9] = [ME, CATALOG, ITEM, PRICES, MARKETPLACES, LISTINGS, ORDERS, BALANCE, DESCRIPTION];
+pub const ROUTES: [Route; 10] =
+    [ME, CATALOG, ITEM, PRICES, MARKETPLACES, LISTINGS, CHANGES, ORDERS, BALANCE, DESCRIPTION];
 
 const CATALOG_READ: Budget = Budget::Scope(Scope::CatalogRead);
 

@@ -147,6 +147,30 @@ pub struct PublicListing {
     pub market_hash_name: Option<Label>,
 }
 
+/// What happened to a listing: exactly one of `listing` and `removed` is there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListingChange {
+    /// The position in the log of changes. Changes that were committed together share one.
+    pub position: u64,
+    /// The listing as it is now, if it became active or changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub listing: Option<PublicListing>,
+    /// The listing's id, if it is no longer active.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub removed: Option<ListingId>,
+}
+
+/// A page of changes of the active listings.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListingChanges {
+    /// The changes, oldest first, at most 1,000.
+    pub changes: Vec<ListingChange>,
+    /// The position of the page's end: the next request's `after`.
+    pub position: u64,
+    /// Whether more changes follow at once.
+    pub more: bool,
+}
+
 /// The API key of the request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PublicMe {

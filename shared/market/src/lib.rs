@@ -2,6 +2,7 @@
 //! service reads or writes it.
 
 mod base;
+mod changes;
 mod commit;
 mod figures;
 mod log;
@@ -22,6 +23,7 @@ use common::runtime::Service;
 use common::store::{Attributes, Row, StoreError, get_row, s};
 
 pub use base::{DeltaRef, EntityCursor, Hash, Manifest, ObjectRef, Rebuild, Standing, StoredRebuild};
+pub use changes::Changes;
 pub use commit::entity_row;
 pub use figures::{Figures, PriceReader, figures};
 pub use log::{EntityPage, GapWatch, Log, LogPosition, Tail, contiguous};

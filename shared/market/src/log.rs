@@ -121,11 +121,11 @@ impl<R: Record> Log<R> {
         Self::page(self.behind(seq).consistent_read(false)).await
     }
 
-    fn behind(&self, seq: u64) -> QueryFluentBuilder {
+    pub(super) fn behind(&self, seq: u64) -> QueryFluentBuilder {
         self.market.query(table::log_partition::<R>(), Some(table::log_position(seq)))
     }
 
-    async fn page(query: QueryFluentBuilder) -> Result<(Vec<Batch<R>>, bool), StoreError> {
+    pub(super) async fn page(query: QueryFluentBuilder) -> Result<(Vec<Batch<R>>, bool), StoreError> {
         let page = query.send().await?;
         let batches: Result<Vec<_>, _> = page.items().iter().map(Self::unpack).collect();
         Ok((batches?, page.last_evaluated_key().is_some()))
@@ -149,7 +149,7 @@ impl<R: Record> Log<R> {
     }
 
     /// Reads a batch by its number.
-    async fn batch(&self, seq: u64) -> Result<Option<Batch<R>>, StoreError> {
+    pub(super) async fn batch(&self, seq: u64) -> Result<Option<Batch<R>>, StoreError> {
         let entry = get_row(&self.market.client, &self.market.table, table::log_entry::<R>(seq)).await?;
         entry.as_ref().map(Self::unpack).transpose()
     }

@@ -118,7 +118,8 @@ impl Values<'_> {
 
     fn joined(&self, separator: &str, parts: &Value) -> String {
         let parts = self.evaluated(parts);
-        parts.as_array().into_iter().flatten().map(text).collect::<Vec<_>>().join(separator)
+        let parts = parts.as_array().into_iter().flatten().filter(|part| !part.is_null());
+        parts.map(text).collect::<Vec<_>>().join(separator)
     }
 
     fn substituted(&self, pattern: &str) -> String {

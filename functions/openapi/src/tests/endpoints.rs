@@ -7,7 +7,7 @@ use api::auth::Rate;
 use api::error::{ApiError, FieldCode};
 use api::gateway::{Event, Request};
 use api::reply::{JSON, respond};
-use api::routes::{DESCRIPTION, ME, ROUTES};
+use api::routes::{CHANGES, DESCRIPTION, ME, ROUTES};
 use api::{CacheControl, Reply, Response, State, params};
 use common::clock::{Moment, SystemClock};
 use common::event::{CancelledBy, WithdrawalStatus};
@@ -70,6 +70,9 @@ fn every_operation_can_end_as_the_design_says() {
         }
         if path.contains('{') {
             expected.insert("404");
+        }
+        if path == CHANGES.path {
+            expected.insert("410");
         }
         let described = operation["responses"].as_object().unwrap().keys().map(String::as_str);
         assert_eq!(described.collect::<BTreeSet<_>>(), expected, "{path}");
@@ -192,6 +195,7 @@ fn the_headers_of_every_error() {
             ApiError::RouteNotFound | ApiError::HostNotAllowed => continue,
             ApiError::ItemNotFound(_) => "/v1/public/items/{id}",
             ApiError::PricesNotFound(_) => "/v1/public/prices/{variant_id}",
+            ApiError::PositionExpired(_) => CHANGES.path,
             _ => PRIVATE,
         };
         check_headers(path, &sent(path, Err(error), &[]));

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use api::error::{ApiError, FieldCode, FieldError};
 use api::params;
+use changes::After;
 use listings::ListingsInput;
 use serde_json::{Value, json};
 
@@ -84,6 +85,10 @@ fn every_bad_parameter_fits_its_schema_and_fills_its_message() {
         assert_eq!(check(&document, entry, &Value::Object(problem.params.clone())), message, "{query}");
         seen.insert(problem.code.as_str());
     }
+    let Some(FieldError { field, code, params }) = params::parse::<After>(&[], "").unwrap_err().pop() else { panic!() };
+    let message = check(&document, &document["x-field-errors"][code.as_str()], &Value::Object(params));
+    assert_eq!((field.as_str(), message.as_str()), ("after", "It is needed."));
+    seen.insert(code.as_str());
     let too_many = item::too_many(40);
     let message = check(&document, &document["x-field-errors"]["too_many"], &Value::Object(too_many.params));
     assert_eq!(message, "It includes at most 25, and there are 40. Ask for each of them alone.");

@@ -57,7 +57,7 @@ fn operations(document: &Value) -> Vec<(&str, &Value)> {
 }
 
 /// Returns every error that the service responds with.
-fn errors() -> [ApiError; 12] {
+fn errors() -> [ApiError; 13] {
     let invalid = FieldError::new("page_size", FieldCode::Malformed, []);
     let budget = Budget::Scope(Scope::CatalogRead);
     [
@@ -73,6 +73,7 @@ fn errors() -> [ApiError; 12] {
         ApiError::Internal(String::new()),
         ApiError::Unavailable(String::new()),
         ApiError::HostNotAllowed,
+        ApiError::PositionExpired(4_711),
     ]
 }
 
@@ -91,11 +92,12 @@ fn place(error: &ApiError) -> usize {
         ApiError::Internal(_) => 9,
         ApiError::Unavailable(_) => 10,
         ApiError::HostNotAllowed => 11,
+        ApiError::PositionExpired(_) => 12,
     }
 }
 
 #[test]
 fn every_error_is_in_the_list() {
     let places = errors().map(|error| place(&error));
-    assert!(places.iter().copied().eq(0..12));
+    assert!(places.iter().copied().eq(0..13));
 }

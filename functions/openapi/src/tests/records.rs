@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use api::error::{ApiError, FieldCode, FieldError};
 use common::paging::Paging;
 use common::records::{
-    PublicBalance, PublicItem, PublicItemDetail, PublicListing, PublicMarketplace, PublicMe, PublicOrder,
-    PublicOrderLine, PublicVariant, VariantPrices,
+    ListingChanges, PublicBalance, PublicItem, PublicItemDetail, PublicListing, PublicMarketplace, PublicMe,
+    PublicOrder, PublicOrderLine, PublicVariant, VariantPrices,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -38,12 +38,15 @@ fn records(full: bool) -> BTreeMap<&'static str, Value> {
     const CATALOG: &str = "/v1/public/catalog";
     const ITEM: &str = "/v1/public/items/{id}";
     const LISTINGS: &str = "/v1/public/listings";
+    const CHANGES: &str = "/v1/public/listings/changes";
     const ORDERS: &str = "/v1/public/orders";
     let field = FieldError::new("page_size", FieldCode::OutOfRange, [("min", json!(1))]);
     let error = json!(ApiError::Invalid(vec![field.clone()]).envelope());
     let item = record::<PublicItem>(CATALOG, "/items/0", full);
     let listing = record::<PublicListing>(LISTINGS, "/items/0", full);
     let order = record::<PublicOrder>(ORDERS, "/items/0", full);
+    let changes = record::<ListingChanges>(CHANGES, "", full);
+    let change = json!({"position": 4_712, "listing": listing, "removed": changes["changes"][1]["removed"]});
     let paged = |record: &Value| json!(Paging { page: 1, page_size: 50 }.envelope(vec![record], 2_317));
     BTreeMap::from([
         ("PublicMe", record::<PublicMe>("/v1/public/me", "", full)),
@@ -55,6 +58,8 @@ fn records(full: bool) -> BTreeMap<&'static str, Value> {
         ("PublicMarketplace", record::<PublicMarketplace>("/v1/public/marketplaces", "/0", full)),
         ("PagedPublicListing", paged(&listing)),
         ("PublicListing", listing),
+        ("ListingChange", change),
+        ("ListingChanges", changes),
         ("PagedPublicOrder", paged(&order)),
         ("PublicOrder", order),
         ("PublicOrderLine", record::<PublicOrderLine>(ORDERS, "/items/0/items/0", full)),
@@ -65,9 +70,10 @@ fn records(full: bool) -> BTreeMap<&'static str, Value> {
     ])
 }
 
-/// The fields that may be absent: of a variant unless the request includes them, of an error unless it is a 400. All
-/// others are always sent. Those that may be null are not required all the same, as the specification has it.
-const ABSENT: [(&str, &str); 2] = [("PublicVariant", "prices"), ("ErrorBody", "fields")];
+/// The fields that may be absent: of a variant unless the request includes them, of an error unless it is a 400, of a
+/// change the one that the other stands for. All others are always sent. Those that may be null are not required all the same, as the specification has it.
+const ABSENT: [(&str, &str); 4] =
+    [("PublicVariant", "prices"), ("ErrorBody", "fields"), ("ListingChange", "listing"), ("ListingChange", "removed")];
 
 /// Returns the fields of a record, and the names of those that are always there.
 fn fields(document: &Value, name: &str) -> (BTreeMap<String, Value>, BTreeSet<String>) {
