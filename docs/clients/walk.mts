@@ -12,12 +12,17 @@ const OVERLAP = 2;
 
 interface Listed {
   id: string;
-  price_usd?: string;
 }
 
 interface Page {
   items: Listed[];
   total: number;
+}
+
+interface Changes {
+  changes: { listing?: Listed; removed?: string }[];
+  position: number;
+  more: boolean;
 }
 
 interface Item {
@@ -36,11 +41,11 @@ class Client {
     this.apiKey = apiKey;
   }
 
-  /** Returns the body, or nothing for HEAD, and the position in the log of the state that it shows. */
-  async ask<T>(method: "GET" | "HEAD", path: string): Promise<{ body: T; position: string | null }> {
+  /** Returns the body, and the position in the log of the state that it shows. Returns nothing if it is gone. */
+  async ask<T>(path: string): Promise<{ body: T; position: number } | undefined> {
     for (let failures = 0; failures < 10; failures++) {
       await sleep(Math.max(0, this.freeAt - performance.now()));
-      const response = await this.send(method, path);
+      const response = await this.send(path);
       const headers = response?.headers ?? new Headers();
       const left = /;r=(\d+);t=(\d+)/.exec(headers.get("RateLimit") ?? "");
       if (left?.[1] === "0") {
@@ -48,8 +53,9 @@ class Client {
         this.freeAt = performance.now() + 1000 * (Number(left[2]) + Math.random());
       }
       if (response?.status === 200) {
-        return { body: JSON.parse(response.text || "null") as T, position: headers.get("X-Log-Position") };
+        return { body: JSON.parse(response.text) as T, position: Number(headers.get("X-Log-Position")) };
       }
+      if (response?.status === 410) return undefined;
       if (response && response.status < 500 && response.status !== 429) {
         throw new Error(`${path}: ${response.status} ${response.text}`);
       }
@@ -60,13 +66,10 @@ class Client {
     throw new Error(`${path}: no answer`);
   }
 
-  private async send(
-    method: string,
-    path: string,
-  ): Promise<{ status: number; headers: Headers; text: string } | undefined> {
+  private async send(path: string): Promise<{ status: number; headers: Headers; text: string } | undefined> {
     const headers = { Authorization: `Bearer ${this.apiKey}` };
     try {
-      const response = await fetch(this.baseUrl + path, { method, headers, signal: AbortSignal.timeout(10_000) });
+      const response = await fetch(this.baseUrl + path, { headers, signal: AbortSignal.timeout(10_000) });
       return { status: response.status, headers: response.headers, text: await response.text() };
     } catch {
       return undefined;
@@ -87,48 +90,50 @@ function pageFrom(begin: number): { page: number; size: number } {
 
 interface Walked {
   records: Map<string, Listed>;
-  position: string | null;
+  position: number;
 }
 
 /**
- * Returns all records of a list by their ids, and the position of the state that they show, if they show one.
+ * Returns all records of a list by their ids, and the lowest position of the states that they show.
  *
  * Finds every record that stays as it is during the walk: a page that has no record of those before may leave a gap.
- * `read` counts the records of the list as it is asked for. By price, that begins at the last price.
  */
-async function walk(client: Client, path: string, byPrice = false): Promise<Walked> {
-  const [records, positions] = [new Map<string, Listed>(), new Set<string | null>()];
-  for (let price = "0.00", read = 0, overlap = OVERLAP; ; ) {
+async function walk(client: Client, path: string): Promise<Walked> {
+  const [records, positions] = [new Map<string, Listed>(), [] as number[]];
+  for (let read = 0, overlap = OVERLAP; ; ) {
     const { page, size } = pageFrom(Math.max(0, read - overlap));
-    const query = `page=${page}&page_size=${size}` + (byPrice ? `&sort=price_asc&min_price=${price}` : "");
-    const { body, position } = await client.ask<Page>("GET", `${path}?${query}`);
-    positions.add(position);
-    if (page > 1 && !body.items.some((record) => isDeepStrictEqual(records.get(record.id), record))) {
+    const answer = await client.ask<Page>(`${path}?page=${page}&page_size=${size}`);
+    if (!answer) throw new Error(`${path} is gone`);
+    const { items, total } = answer.body;
+    positions.push(answer.position);
+    if (page > 1 && !items.some((record) => isDeepStrictEqual(records.get(record.id), record))) {
       overlap *= 2; // Records before this page have gone. Others, not yet read, have taken their places.
       continue;
     }
-    for (const record of body.items) records.set(record.id, record);
-    [read, overlap] = [(page - 1) * size + body.items.length, OVERLAP];
-    if (read >= body.total) {
-      return { records, position: positions.size === 1 ? position : null };
-    }
-    const last = body.items.at(-1)?.price_usd;
-    if (byPrice && last !== undefined && last !== price) {
-      price = last;
-      read = body.items.filter((record) => record.price_usd === price).length;
-    }
+    for (const record of items) records.set(record.id, record);
+    [read, overlap] = [(page - 1) * size + items.length, OVERLAP];
+    if (read >= total) return { records, position: Math.min(...positions) };
   }
 }
 
-/** Yields all records of a list, once for each round. If nothing has changed, a round takes one request. */
+/** Yields all listings, once for each round. After the walk, a round takes one request per thousand changes. */
 async function* follow(client: Client, path: string, rounds: number, seconds: number) {
-  let walked = await walk(client, path, true);
-  yield walked.records;
-  for (let round = 1; round < rounds; round++) {
-    await sleep(seconds * 1000);
-    const { position } = await client.ask("HEAD", `${path}?page_size=1`);
-    if (position !== walked.position) walked = await walk(client, path, true);
-    yield walked.records;
+  let { records, position } = await walk(client, path);
+  for (let round = 0; round < rounds; round++) {
+    if (round > 0) await sleep(seconds * 1000);
+    for (let more = true; more; ) {
+      const answer = await client.ask<Changes>(`${path}/changes?after=${position}`);
+      if (!answer) {
+        ({ records, position } = await walk(client, path)); // No round came for weeks.
+        continue;
+      }
+      for (const { listing, removed } of answer.body.changes) {
+        if (listing) records.set(listing.id, listing);
+        if (removed !== undefined) records.delete(removed);
+      }
+      ({ position, more } = answer.body);
+    }
+    yield records;
   }
 }
 
@@ -140,8 +145,8 @@ async function main(rounds: number, seconds: number): Promise<void> {
   console.log(JSON.stringify({ items }));
   if (items.length > 0) {
     // All variants with their prices take one request.
-    const { body } = await catalog.ask<Item>("GET", `/v1/public/items/${items[0]}?include=prices`);
-    console.log(JSON.stringify({ priced: body.variants.filter((one) => one.prices !== null).length }));
+    const item = await catalog.ask<Item>(`/v1/public/items/${items[0]}?include=prices`);
+    console.log(JSON.stringify({ priced: item?.body.variants.filter((one) => one.prices !== null).length }));
   }
   for await (const found of follow(listings, "/v1/public/listings", rounds, seconds)) {
     console.log(JSON.stringify({ listings: [...found.keys()].sort() }));

@@ -27,17 +27,19 @@ class Client:
         self.base_url, self.api_key = base_url, api_key
         self.free_at = 0.0  # when the budget has a request left
 
-    def ask(self, method, path):
-        """Returns the body, or nothing for HEAD, and the position in the log of the state that it shows."""
+    def ask(self, path):
+        """Returns the body, or nothing if it is gone, and the position in the log of the state that it shows."""
         for failures in range(10):
             time.sleep(max(0.0, self.free_at - time.monotonic()))
-            status, headers, body = self.send(method, path)
+            status, headers, body = self.send(path)
             left = re.search(r";r=(\d+);t=(\d+)", headers.get("RateLimit", ""))
             if left and left[1] == "0":
                 # A random time more, so that clients do not come together when the minute begins.
                 self.free_at = time.monotonic() + int(left[2]) + random.random()
             if status == 200:
-                return json.loads(body or "null"), headers.get("X-Log-Position")
+                return json.loads(body), int(headers.get("X-Log-Position", "0"))
+            if status == 410:
+                return None, None
             if 400 <= status < 500 and status != 429:
                 raise RuntimeError(f"{path}: {status} {body}")
             # No answer, 429 or 5xx: as long as the API says, and a random time more.
@@ -45,9 +47,8 @@ class Client:
             time.sleep((int(told) if told.isdecimal() else 0) + random.uniform(0, min(30, 0.25 * 2**failures)))
         raise RuntimeError(f"{path}: no answer")
 
-    def send(self, method, path):
-        headers = {"Authorization": f"Bearer {self.api_key}"}
-        request = Request(self.base_url + path, headers=headers, method=method)
+    def send(self, path):
+        request = Request(self.base_url + path, headers={"Authorization": f"Bearer {self.api_key}"})
         try:
             try:
                 response = urlopen(request, timeout=10)
@@ -69,18 +70,16 @@ def page_from(begin):
     return begin // size + 1, size
 
 
-def walk(client, path, by_price=False):
-    """Returns all records of a list by their ids, and the position of the state that they show, if they show one.
+def walk(client, path):
+    """Returns all records of a list by their ids, and the lowest position of the states that they show.
 
     Finds every record that stays as it is during the walk: a page that has no record of those before may leave a gap.
-    `read` counts the records of the list as it is asked for. By price, that begins at the last price.
     """
-    records, positions, price, read, overlap = {}, set(), "0.00", 0, OVERLAP
+    records, positions, read, overlap = {}, [], 0, OVERLAP
     while True:
         page, size = page_from(max(0, read - overlap))
-        query = f"page={page}&page_size={size}" + (f"&sort=price_asc&min_price={price}" if by_price else "")
-        body, position = client.ask("GET", f"{path}?{query}")
-        positions.add(position)
+        body, position = client.ask(f"{path}?page={page}&page_size={size}")
+        positions.append(position)
         found = body["items"]
         if page > 1 and not any(records.get(record["id"]) == record for record in found):
             overlap *= 2  # Records before this page have gone. Others, not yet read, have taken their places.
@@ -88,23 +87,29 @@ def walk(client, path, by_price=False):
         records |= {record["id"]: record for record in found}
         read, overlap = (page - 1) * size + len(found), OVERLAP
         if read >= body["total"]:
-            return records, positions.pop() if len(positions) == 1 else None
-        if by_price and found[-1]["price_usd"] != price:
-            price = found[-1]["price_usd"]
-            read = sum(record["price_usd"] == price for record in found)
-# endregion
+            return records, min(positions)
 
 
 def follow(client, path, rounds, seconds):
-    """Yields all records of a list, once for each round. If nothing has changed, a round takes one request."""
-    records, known = walk(client, path, by_price=True)
-    yield records
-    for _ in range(rounds - 1):
-        time.sleep(seconds)
-        _, position = client.ask("HEAD", f"{path}?page_size=1")
-        if position != known:
-            records, known = walk(client, path, by_price=True)
+    """Yields all listings, once for each round. After the walk, a round takes one request per thousand changes."""
+    records, position = walk(client, path)
+    for number in range(rounds):
+        if number > 0:
+            time.sleep(seconds)
+        more = True
+        while more:
+            page, _ = client.ask(f"{path}/changes?after={position}")
+            if page is None:  # No round came for weeks.
+                records, position = walk(client, path)
+                continue
+            for change in page["changes"]:
+                if "removed" in change:
+                    records.pop(change["removed"], None)
+                else:
+                    records[change["listing"]["id"]] = change["listing"]
+            position, more = page["position"], page["more"]
         yield records
+# endregion
 
 
 def main(rounds, seconds):
@@ -114,7 +119,7 @@ def main(rounds, seconds):
     print(json.dumps({"items": sorted(items)}), flush=True)
     if items:
         # All variants with their prices take one request.
-        item, _ = catalog.ask("GET", f"/v1/public/items/{min(items)}?include=prices")
+        item, _ = catalog.ask(f"/v1/public/items/{min(items)}?include=prices")
         print(json.dumps({"priced": sum(one["prices"] is not None for one in item["variants"])}), flush=True)
     for found in follow(listings, "/v1/public/listings", rounds, seconds):
         print(json.dumps({"listings": sorted(found)}), flush=True)

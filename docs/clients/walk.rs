@@ -3,11 +3,10 @@
 //! `BASE_URL` and `API_KEY` are in the environment. Prints a line of JSON for the catalog, for one item with its prices,
 //! and for each round.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::time::{Duration, Instant};
 
-use reqwest::Method;
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 use serde_json::{Value, json};
 use tokio::time::sleep;
@@ -22,19 +21,22 @@ struct Client {
 }
 
 impl Client {
-    /// Returns the body, or nothing for HEAD, and the position in the log of the state that it shows.
-    async fn ask(&mut self, method: Method, path: &str) -> Result<(Value, Option<String>), Box<dyn Error>> {
+    /// Returns the body, and the position in the log of the state that it shows. Returns nothing if it is gone.
+    async fn ask(&mut self, path: &str) -> Result<Option<(Value, u64)>, Box<dyn Error>> {
         for failures in 0..10 {
             sleep(self.free_at.saturating_duration_since(Instant::now())).await;
             // Without an answer, the status is 0.
-            let (status, headers, body) = self.send(&method, path).await.unwrap_or_default();
+            let (status, headers, body) = self.send(path).await.unwrap_or_default();
             if let Some(wait) = budget_returns(&headers) {
                 // A random time more, so that clients do not come together when the minute begins.
                 self.free_at = Instant::now() + wait + Duration::from_secs_f64(fastrand::f64());
             }
             if status == 200 {
-                let body = if body.is_empty() { Value::Null } else { serde_json::from_str(&body)? };
-                return Ok((body, text(&headers, "x-log-position").map(str::to_owned)));
+                let position = text(&headers, "x-log-position").unwrap_or("0").parse()?;
+                return Ok(Some((serde_json::from_str(&body)?, position)));
+            }
+            if status == 410 {
+                return Ok(None);
             }
             if (400..500).contains(&status) && status != 429 {
                 return Err(format!("{path}: {status} {body}").into());
@@ -47,8 +49,8 @@ impl Client {
         Err(format!("{path}: no answer").into())
     }
 
-    async fn send(&self, method: &Method, path: &str) -> Result<(u16, HeaderMap, String), reqwest::Error> {
-        let request = self.http.request(method.clone(), format!("{}{path}", self.base_url)).bearer_auth(&self.api_key);
+    async fn send(&self, path: &str) -> Result<(u16, HeaderMap, String), reqwest::Error> {
+        let request = self.http.get(format!("{}{path}", self.base_url)).bearer_auth(&self.api_key);
         let response = request.timeout(Duration::from_secs(10)).send().await?;
         Ok((response.status().as_u16(), response.headers().clone(), response.text().await?))
     }
@@ -75,23 +77,16 @@ fn page_from(begin: u64, limit: u64) -> (u64, u64) {
     (begin / size + 1, size)
 }
 
-/// Returns all records of a list, and the position of the state that they show, if they show one.
+/// Returns all records of a list, and the lowest position of the states that they show.
 ///
 /// Finds every record that stays as it is during the walk: a page that has no record of those before may leave a gap.
-/// `read` counts the records of the list as it is asked for. By price, that begins at the last price.
-async fn walk(
-    client: &mut Client,
-    path: &str,
-    by_price: bool,
-    limit: u64,
-) -> Result<(Records, Option<String>), Box<dyn Error>> {
-    let (mut records, mut positions) = (Records::new(), HashSet::new());
-    let (mut price, mut read, mut overlap) = ("0.00".to_owned(), 0_u64, OVERLAP);
+async fn walk(client: &mut Client, path: &str, limit: u64) -> Result<(Records, u64), Box<dyn Error>> {
+    let (mut records, mut lowest, mut read, mut overlap) = (Records::new(), u64::MAX, 0_u64, OVERLAP);
     loop {
         let (page, size) = page_from(read.saturating_sub(overlap), limit);
-        let order = if by_price { format!("&sort=price_asc&min_price={price}") } else { String::new() };
-        let (body, position) = client.ask(Method::GET, &format!("{path}?page={page}&page_size={size}{order}")).await?;
-        positions.insert(position);
+        let answer = client.ask(&format!("{path}?page={page}&page_size={size}")).await?;
+        let (body, position) = answer.ok_or("gone")?;
+        lowest = lowest.min(position);
         let found = body["items"].as_array().ok_or("no items")?;
         let known = |record: &Value| record["id"].as_str().is_some_and(|id| records.get(id) == Some(record));
         if page > 1 && !found.iter().any(known) {
@@ -99,18 +94,41 @@ async fn walk(
             continue;
         }
         for record in found {
-            records.insert(record["id"].as_str().ok_or("no id")?.to_owned(), record.clone());
+            records.insert(id(record)?, record.clone());
         }
         (read, overlap) = ((page - 1) * size + u64::try_from(found.len())?, OVERLAP);
         if read >= body["total"].as_u64().ok_or("no total")? {
-            let position = if positions.len() == 1 { positions.into_iter().next().flatten() } else { None };
-            return Ok((records, position));
+            return Ok((records, lowest));
         }
-        let last =
-            found.last().and_then(|record| record["price_usd"].as_str()).filter(|last| by_price && *last != price);
-        if let Some(last) = last {
-            read = u64::try_from(found.iter().filter(|record| record["price_usd"] == last).count())?;
-            last.clone_into(&mut price);
+    }
+}
+
+fn id(record: &Value) -> Result<String, &'static str> {
+    Ok(record["id"].as_str().ok_or("no id")?.to_owned())
+}
+
+/// Brings the listings up to date. Takes one request per thousand changes.
+async fn follow(
+    client: &mut Client,
+    records: &mut Records,
+    position: &mut u64,
+    limit: u64,
+) -> Result<(), Box<dyn Error>> {
+    loop {
+        let Some((page, _)) = client.ask(&format!("{LISTINGS}/changes?after={position}")).await? else {
+            // No round came for weeks.
+            (*records, *position) = walk(client, LISTINGS, limit).await?;
+            continue;
+        };
+        for change in page["changes"].as_array().ok_or("no changes")? {
+            match change["removed"].as_str() {
+                Some(removed) => drop(records.remove(removed)),
+                None => drop(records.insert(id(&change["listing"])?, change["listing"].clone())),
+            }
+        }
+        *position = page["position"].as_u64().ok_or("no position")?;
+        if page["more"] != true {
+            return Ok(());
         }
     }
 }
@@ -121,24 +139,21 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let (rounds, seconds): (u64, f64) = (number(1)?.parse()?, number(2)?.parse()?);
     let size = std::env::var("PAGE_SIZE").map_or(Ok(100), |size| size.parse())?;
     let [mut catalog, mut listings] = [client()?, client()?];
-    let (items, _) = walk(&mut catalog, "/v1/public/catalog", false, size).await?;
+    let (items, _) = walk(&mut catalog, "/v1/public/catalog", size).await?;
     println!("{}", json!({"items": items.keys().collect::<Vec<_>>()}));
     if let Some(first) = items.keys().next() {
         // All variants with their prices take one request.
-        let (item, _) = catalog.ask(Method::GET, &format!("/v1/public/items/{first}?include=prices")).await?;
+        let answer = catalog.ask(&format!("/v1/public/items/{first}?include=prices")).await?;
+        let (item, _) = answer.ok_or("gone")?;
         let variants = item["variants"].as_array().ok_or("no variants")?;
         println!("{}", json!({"priced": variants.iter().filter(|one| !one["prices"].is_null()).count()}));
     }
-    let (mut found, mut known) = walk(&mut listings, LISTINGS, true, size).await?;
+    let (mut found, mut position) = walk(&mut listings, LISTINGS, size).await?;
     for round in 0..rounds {
         if round > 0 {
             sleep(Duration::from_secs_f64(seconds)).await;
-            let (_, position) = listings.ask(Method::HEAD, &format!("{LISTINGS}?page_size=1")).await?;
-            // If nothing has changed, a round takes one request.
-            if position != known {
-                (found, known) = walk(&mut listings, LISTINGS, true, size).await?;
-            }
         }
+        follow(&mut listings, &mut found, &mut position, size).await?;
         println!("{}", json!({"listings": found.keys().collect::<Vec<_>>()}));
     }
     Ok(())
