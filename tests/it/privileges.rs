@@ -12,6 +12,7 @@ use common::scope::Scope;
 use local::workers::INGEST_INSTANCES;
 use serde_json::Value;
 use tests::{Fault, FunctionGrant, PATHS, Receiver, Stack, Template, balance, hand, market, sale, uuid};
+use webhooks::ATTEMPTS;
 use webhooks::delivery::Status;
 
 use crate::account::Settings;
@@ -135,7 +136,7 @@ async fn given_up(scene: &Scene) {
         let (sender, proxy) = scene.stack.sender_behind_proxy().await;
         proxy.plan(move |operation| if operation == "SendMessage" { fault.clone() } else { Fault::None });
         hand(&sender, &message).await;
-        assert_eq!(scene.standing(id).await, (Status::Failed, 7));
+        assert_eq!(scene.standing(id).await, (Status::Failed, ATTEMPTS as usize));
         scene.wait(2 * 60);
         sweep(scene).await;
         assert_eq!(scene.stack.take_notices().await.len(), 1);

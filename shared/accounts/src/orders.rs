@@ -289,3 +289,21 @@ fn settled(authority: &Row, user: UserId, message: &OrderWrite<'_>) -> Result<Op
     let unchanged = message.version <= read.required_number::<u64>(table::VERSION)?;
     Ok(unchanged.then_some(OrderOutcome::Unchanged))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As rows hold them. These bytes never change: whoever needs others needs another layout.
+    const FIRST_LAYOUT: &[u8] = b"\x01\
+        \x10\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\x09delivered\0\xe2\x09\x80\xb4\xb0\x86\xbf\x68\x01\x80\xb4\xb0\x86\xbf\x68\x01\
+        \x10\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x09\xe2\x09\x01\x0dak-47-redline";
+
+    #[test]
+    fn an_order_in_the_first_layout_is_read() {
+        let order = unpack(FIRST_LAYOUT).unwrap();
+        assert_eq!((order.status.as_str(), order.total_usd.to_string()), ("delivered", "12.50".to_owned()));
+        assert_eq!(order.delivered_at, Some(order.created_at));
+        assert_eq!(order.items[0].item_id.as_ref().map(ItemId::as_str), Some("ak-47-redline"));
+    }
+}

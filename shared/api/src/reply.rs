@@ -326,6 +326,15 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_to_head_has_no_body() {
+        let mut request = Request::default();
+        *request.method_mut() = http::Method::HEAD;
+        let rate = Rate { limit: 60, remaining: 59, reset: 17, known: true };
+        let response = respond(&request, Err(ApiError::RouteNotFound), rate, None);
+        assert!(matches!(response.body(), Body::Empty));
+    }
+
+    #[test]
     fn only_who_came_by_https_is_told_to_come_back_by_it() {
         for (scheme, told) in [(Some("https"), Some("max-age=31536000")), (Some("http"), None), (None, None)] {
             let mut request = Request::default();

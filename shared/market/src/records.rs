@@ -163,3 +163,29 @@ impl<R: Record> Write<R> {
         Self { version, change: Change::Remove(id), data: None }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Unpacks the changes of a log entry in the first layout. Such bytes never change: whoever needs others needs
+    /// another layout.
+    fn unpacked<R: Record>(packed: &[u8]) -> Vec<Change<R>> {
+        let (layout, changes) = R::LOG_ENTRY.split(packed).unwrap();
+        assert_eq!(layout, 1);
+        postcard::from_bytes(changes).unwrap()
+    }
+
+    #[test]
+    fn log_entries_in_the_first_layout_are_read() {
+        let items = b"\x01\x02\0\x0dsticker-crown\x07sticker\0\x01\x0dsticker-crown\0\x01\x04gone";
+        let [Change::Put(item), Change::Remove(gone)] = &unpacked::<PublicItem>(items)[..] else { panic!() };
+        assert_eq!((item.kind.as_str(), item.name.as_ref(), gone.as_str()), ("sticker", None, "gone"));
+        let listings = b"\x01\x01\0\x10\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\x01\x64\0\0\x80\xb4\xb0\x86\xbf\x68\
+            \x01\x0dak-47-redline\x01\x10\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x07\
+            \x01\x1eAK-47 | Redline (Field-Tested)";
+        let [Change::Put(listing)] = &unpacked::<PublicListing>(listings)[..] else { panic!() };
+        assert_eq!((listing.price_usd.to_string(), listing.kind), ("1.00".to_owned(), ListingKind::Bot));
+        assert_eq!(listing.market_hash_name.as_ref().map(Label::as_str), Some("AK-47 | Redline (Field-Tested)"));
+    }
+}

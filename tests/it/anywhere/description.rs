@@ -8,7 +8,7 @@ use common::event::EventKind;
 use common::scope::Scope;
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
-use tests::{HttpReply, PATHS, Target, balance, item, listing, marketplace, order, quote};
+use tests::{HttpReply, PATHS, Target, Template, balance, item, listing, marketplace, order, quote};
 use uuid::Uuid;
 
 const TEMPLATES: [(&str, &str); 2] =
@@ -152,6 +152,9 @@ async fn every_answer_is_as_described() {
         let good = target.client.get(&key, path).await;
         assert_eq!(good.status, 200, "{path}");
         assert_described(&document, path, &good);
+        let function = ROUTES.iter().find(|route| route.path == template(path)).unwrap().function;
+        let tells_position = good.headers.contains_key("x-log-position");
+        assert!(tells_position || !Template::read().functions[function].has_replica(), "{path}");
         let authorization = format!("Bearer {key}");
         let tag = if is_moving(&target, path) { "*" } else { good.header("etag") };
         let headers = [("authorization", authorization.as_str()), ("if-none-match", tag)];

@@ -6,9 +6,10 @@ use std::collections::BTreeSet;
 use api::routes::DESCRIPTION;
 use common::metrics::{Metric, NAMESPACE_VARIABLE};
 use common::resources::{Queue, Table};
-use serde_json::json;
+use serde_json::{Value, json};
 use tests::monitoring::{Monitor, WatchedMetric, alarms, graphs, probe_alarm, probe_properties};
 use tests::{Function, NAMESPACE, Stack, Template};
+use webhooks::ATTEMPTS;
 
 use super::names;
 
@@ -92,6 +93,17 @@ fn every_function_publishes_into_the_namespace_that_is_watched() {
     for (name, function) in &Template::read().functions {
         assert_eq!(function.properties["Environment"]["Variables"][NAMESPACE_VARIABLE], NAMESPACE, "{name}");
     }
+}
+
+#[test]
+fn costs_count_what_is_published_and_attempted() {
+    let inputs = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../infra/costs/inputs.json")).unwrap();
+    let inputs: Value = serde_json::from_str(&inputs).unwrap();
+    let value = |name: &str| inputs[name]["value"].as_u64().unwrap();
+    let published = |metric: Metric| Template::read().publishers(metric).len() as u64;
+    let keyed = published(Metric::RateLimited);
+    let busy = value("idle_metrics") + 2 * keyed + published(Metric::ReplicaLag) + published(Metric::MemoryUsed);
+    assert_eq!((value("busy_metrics"), value("attempts")), (busy, u64::from(ATTEMPTS)));
 }
 
 /// Route 53 looks for the text only in this much of a body. Taken from AWS's documentation.

@@ -104,6 +104,15 @@ fn a_parameter_with_another_value_makes_new_versions_of_the_functions_that_use_i
     ] {
         assert_eq!(used_by(parameter, value), functions, "{parameter}");
     }
+    for (parameter, value, property) in
+        [("ReplicaMemory", "3008", "MemorySize"), ("ProvisionedConcurrency", "2", "ProvisionedConcurrencyConfig")]
+    {
+        let changed = Template::with_parameters(&[(parameter, value)]);
+        for function in &replicas {
+            let before = &Template::read().functions[*function].properties[property];
+            assert_ne!(&changed.functions[*function].properties[property], before, "{parameter} of {function}");
+        }
+    }
     for table in Table::ALL {
         let functions = Template::read().functions_that(|function| !function.is_hook() && function.uses(table));
         let functions: Vec<&str> = functions.into_iter().collect();

@@ -87,8 +87,15 @@ fn nested(file: &str) -> Value {
 }
 
 fn of_alarm(alarm: &Value) -> BTreeSet<WatchedMetric> {
-    let queries = alarm["Metrics"].as_array().into_iter().flatten();
-    let metrics = queries.map(|query| &query["MetricStat"]["Metric"]).filter(|metric| metric.is_object());
+    let queries = || alarm["Metrics"].as_array().into_iter().flatten();
+    let expressions: String = queries().filter_map(|query| query["Expression"].as_str()).collect();
+    let names: Vec<&str> = expressions.split(|c: char| !c.is_alphanumeric()).collect();
+    let metrics = queries().filter(|query| query["MetricStat"].is_object()).map(|query| {
+        let is_used =
+            query["ReturnData"] != false || ["METRICS", text(&query["Id"])].iter().any(|it| names.contains(it));
+        assert!(is_used, "no expression has {query}");
+        &query["MetricStat"]["Metric"]
+    });
     let single = alarm.get("MetricName").map(|_| alarm);
     metrics.chain(single).map(watched).collect()
 }

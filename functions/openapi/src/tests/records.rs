@@ -104,6 +104,10 @@ fn each_record_has_the_fields_of_its_type() {
     let bare = records(false);
     for (name, full) in records(true) {
         let (described, required) = fields(&document, name);
+        assert!(
+            full.as_object().unwrap().values().all(|value| !value.is_null()),
+            "the example of {name} lacks a value"
+        );
         let names: BTreeSet<_> = full.as_object().unwrap().keys().cloned().collect();
         assert_eq!(described.keys().cloned().collect::<BTreeSet<_>>(), names, "{name}");
         let always = names.into_iter().filter(|field| !ABSENT.contains(&(name, field.as_str())));
