@@ -12,7 +12,9 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use common::scope::{Scope, Tier};
 use futures_util::future::join_all;
 use serde_json::json;
-use tests::{AwsCall, Fault, RunningInstance, Stack, item_with_variants, set_key_attribute, stored_key_row, uuid};
+use tests::{
+    AwsCall, Fault, RunningInstance, Stack, item_with_variants, new_key, set_key_attribute, stored_key_row, uuid,
+};
 
 const PATH: &str = "/v1/public/marketplaces";
 /// The budget of the keys that these tests use, in requests per minute.
@@ -103,14 +105,7 @@ async fn a_key_is_not_created_with_a_limit_that_no_change_would_give_it() {
     let stack = Stack::new().await;
     let admin = stack.admin.keys();
     let user_id = tests::uuid(1).into();
-    let with_limit = |limit| NewKey {
-        user_id,
-        name: None,
-        tier: Tier::Free,
-        limit_override: Some(limit),
-        scopes: [Scope::CatalogRead].into(),
-        expires_at: None,
-    };
+    let with_limit = |limit| NewKey { limit_override: Some(limit), ..new_key(user_id, &[Scope::CatalogRead]) };
     let refused = admin.create(with_limit(MAX_LIMIT + 1)).await;
     assert!(matches!(refused, Err(AdminError::Invalid { field: "limit", .. })), "{refused:?}");
     let (_, record) = admin.create(with_limit(MAX_LIMIT)).await.unwrap();
@@ -214,14 +209,8 @@ async fn what_takes_no_token_is_not_counted_and_a_lost_answer_counts_once() {
 async fn the_last_seven_days_are_kept_and_the_row_stays_below_one_kilobyte() {
     let stack = Stack::new().await;
     let running = stack.instance().await;
-    let new = NewKey {
-        user_id: uuid(1).into(),
-        name: Some("n".repeat(128)),
-        tier: Tier::Business,
-        limit_override: None,
-        scopes: Scope::ALL.into(),
-        expires_at: None,
-    };
+    let name = Some("n".repeat(128));
+    let new = NewKey { name, tier: Tier::Business, ..new_key(uuid(1).into(), &Scope::ALL) };
     let (key, _) = stack.key_with(new).await;
     // As in the row of a key that a rotation made.
     set_key_attribute(&stack, &key, "replaces", AttributeValue::S("0".repeat(64))).await;

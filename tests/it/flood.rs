@@ -11,7 +11,7 @@ use common::scope::{Budget, Scope, Tier};
 use common::timestamp::Timestamp;
 use futures_util::future::join_all;
 use local::environment::Variables;
-use tests::{AwsCall, Fault, HttpReply, PATHS, RunningInstance, Stack, uuid};
+use tests::{AwsCall, Fault, HttpReply, PATHS, RunningInstance, Stack, new_key, uuid};
 
 const ME: &str = "/v1/public/me";
 const LISTINGS: &str = "/v1/public/listings";
@@ -27,15 +27,8 @@ fn noon() -> Timestamp {
 
 /// Makes a key that expires this many seconds after noon.
 async fn key_until(stack: &Stack, seconds: i64) -> String {
-    let new = NewKey {
-        user_id: uuid(2).into(),
-        name: None,
-        tier: Tier::Free,
-        limit_override: None,
-        scopes: Scope::ALL.into(),
-        expires_at: Some(noon().plus_millis(seconds * 1_000)),
-    };
-    stack.key_with(new).await.0
+    let expires_at = Some(noon().plus_millis(seconds * 1_000));
+    stack.key_with(NewKey { expires_at, ..new_key(uuid(2).into(), &Scope::ALL) }).await.0
 }
 
 /// Sends as many requests at the same time.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use admin::keys::NewKey;
 use aws_sdk_dynamodb::types::ReturnValue;
 use common::records::{PublicItem, PublicListing};
-use common::scope::{Scope, Tier};
+use common::scope::Scope;
 use futures_util::future::join_all;
 use local::aws::limits::{Latency, Limits};
 use local::simulation::SimulatedInstance;
@@ -17,6 +17,7 @@ use market::Log;
 use serde_json::Value;
 use tests::{
     AwsCall, Fault, Proxy, RunningInstance, Simulation, Stack, compaction, dynamodb, get_from, large_item, listing,
+    new_key,
 };
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
@@ -270,15 +271,9 @@ impl BusyMarket {
     async fn start(&self) -> (SimulatedInstance, String) {
         let mut instance = self.simulation.cold("listings", listings::api);
         instance.init().await.unwrap();
-        let new = NewKey {
-            // Keys that are made for one user at the same time contend for one row.
-            user_id: uuid::Uuid::new_v4().into(),
-            name: None,
-            tier: Tier::Free,
-            limit_override: Some(10_000),
-            scopes: [Scope::ListingsRead].into_iter().collect(),
-            expires_at: None,
-        };
+        // Keys that are made for one user at the same time contend for one row.
+        let new = new_key(uuid::Uuid::new_v4().into(), &[Scope::ListingsRead]);
+        let new = NewKey { limit_override: Some(10_000), ..new };
         (instance, self.simulation.key_with(new).await.0)
     }
 

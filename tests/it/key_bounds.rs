@@ -8,7 +8,7 @@ use api::auth::KeyRecord;
 use api::auth::table::{NEWEST, SUCCESSOR_ID};
 use aws_sdk_dynamodb::types::AttributeValue;
 use common::resources::{TTL, Table};
-use common::scope::{Scope, Tier};
+use common::scope::Scope;
 use common::store::Row;
 use common::timestamp::Timestamp;
 use futures_util::future::join_all;
@@ -33,14 +33,7 @@ fn owner(stack: &Stack, most: u32) -> KeyAdmin {
 }
 
 fn new_key() -> NewKey {
-    NewKey {
-        user_id: uuid(1).into(),
-        name: None,
-        tier: Tier::Free,
-        limit_override: None,
-        scopes: [Scope::CatalogRead].into(),
-        expires_at: None,
-    }
+    tests::new_key(uuid(1).into(), &[Scope::CatalogRead])
 }
 
 async fn made(keys: &KeyAdmin) -> KeyRecord {

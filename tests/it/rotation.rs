@@ -36,14 +36,7 @@ fn keys_behind(stack: &Stack, proxy: &Proxy) -> KeyAdmin {
 }
 
 fn new_key(user: u128, expires_at: Option<Timestamp>) -> NewKey {
-    NewKey {
-        user_id: uuid(user).into(),
-        name: None,
-        tier: Tier::Free,
-        limit_override: None,
-        scopes: [Scope::CatalogRead].into(),
-        expires_at,
-    }
+    NewKey { expires_at, ..tests::new_key(uuid(user).into(), &[Scope::CatalogRead]) }
 }
 
 async fn listed(stack: &Stack, record: &KeyRecord) -> Vec<KeyRecord> {

@@ -6,10 +6,12 @@ use std::future::pending;
 
 use admin::keys::NewKey;
 use common::records::PublicListing;
-use common::scope::{Scope, Tier};
+use common::scope::Scope;
 use common::timestamp::Timestamp;
 use serde_json::{Value, json};
-use tests::{Fault, Proxy, RunningInstance, Stack, Walker, item, listing, marketplace, quote, sold_listing, uuid};
+use tests::{
+    Fault, Proxy, RunningInstance, Stack, Walker, item, listing, marketplace, new_key, quote, sold_listing, uuid,
+};
 use tokio::sync::watch;
 use uuid::Uuid;
 
@@ -48,14 +50,7 @@ async fn market(limit: u32) -> (Stack, String) {
 
 async fn empty_market(limit: u32) -> (Stack, String) {
     let stack = Stack::new().await;
-    let key = NewKey {
-        user_id: Uuid::new_v4().into(),
-        name: None,
-        tier: Tier::Free,
-        limit_override: Some(limit),
-        scopes: Scope::ALL.into(),
-        expires_at: None,
-    };
+    let key = NewKey { limit_override: Some(limit), ..new_key(Uuid::new_v4().into(), &Scope::ALL) };
     let (text, _) = stack.key_with(key).await;
     (stack, text)
 }

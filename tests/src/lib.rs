@@ -40,7 +40,7 @@ pub use runtime_api::{RuntimeApi, minute_with, redirect_library};
 pub use secrets::secret_in;
 pub use settings_commands::SettingsIds;
 pub use simulation::{Adversaries, Simulation, answer_from, get_from, shown};
-pub use stack::{Administrator, NOON, RunningInstance, Stack};
+pub use stack::{Administrator, NOON, RunningInstance, Stack, new_key};
 pub use state::{
     answers, assert_base_is_exact, assert_orders_are_dense, assert_same, assert_the_log_tells_all, base_bucket,
     compaction, histories, play_histories, tables,

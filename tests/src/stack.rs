@@ -231,6 +231,12 @@ fn any_port() -> SocketAddr {
     SocketAddr::from((Ipv4Addr::LOCALHOST, 0))
 }
 
+/// A free key without a name and an end.
+pub fn new_key(user_id: UserId, scopes: &[Scope]) -> NewKey {
+    let scopes = scopes.iter().copied().collect();
+    NewKey { user_id, name: None, tier: Tier::Free, limit_override: None, scopes, expires_at: None }
+}
+
 /// Makes keys and applies messages in a stack, at the time of a clock.
 pub struct Administrator {
     pub admin: StackAdmin,
@@ -269,15 +275,7 @@ impl Administrator {
 
     /// Makes a free key for a user. Returns its text and its record.
     pub async fn key_of(&self, user_id: UserId, scopes: &[Scope]) -> (String, KeyRecord) {
-        self.key_with(NewKey {
-            user_id,
-            name: None,
-            tier: Tier::Free,
-            limit_override: None,
-            scopes: scopes.iter().copied().collect(),
-            expires_at: None,
-        })
-        .await
+        self.key_with(new_key(user_id, scopes)).await
     }
 
     /// Makes a key. Returns its text and its record.

@@ -5,7 +5,7 @@ use api::auth::KeyText;
 use common::scope::{Budget, Scope, Tier};
 use futures_util::{StreamExt, stream};
 use serde_json::json;
-use tests::{HttpReply, PATHS, Target, item};
+use tests::{HttpReply, PATHS, Target, item, new_key};
 
 use super::manners::{assert_told, assert_untold};
 
@@ -93,14 +93,7 @@ async fn a_key_ends_with_its_expiry() {
     let target = Target::new().await;
     let expires_at = Some(target.now().plus_millis(15_000));
     let scopes = Scope::ALL.into_iter().collect();
-    let new = NewKey {
-        user_id: target.uuid(1).into(),
-        name: None,
-        tier: Tier::Free,
-        limit_override: None,
-        scopes,
-        expires_at,
-    };
+    let new = NewKey { scopes, expires_at, ..new_key(target.uuid(1).into(), &[]) };
     let (key, _) = target.key_with(new).await;
     target.wait(9).await;
     assert_eq!(target.client.get(&key, "/v1/public/me").await.status, 200);

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use admin::keys::NewKey;
 use common::clock::Clock;
-use common::scope::{Scope, Tier};
+use common::scope::Scope;
 use flate2::read::GzDecoder;
 use http::Request;
 use local::aws::limits::Limits;
@@ -245,8 +245,7 @@ impl Tags {
 }
 
 fn new_key(user_id: common::ids::UserId) -> NewKey {
-    let scopes = Scope::ALL.into_iter().collect();
-    NewKey { user_id, name: None, tier: Tier::Free, limit_override: Some(LIMIT), scopes, expires_at: None }
+    NewKey { limit_override: Some(LIMIT), ..tests::new_key(user_id, &Scope::ALL) }
 }
 
 fn body(reply: &HttpReply) -> String {
