@@ -1,4 +1,4 @@
-//! A DynamoDB and an S3 that push back, as clients of the AWS SDK see them, and as the service does.
+//! A DynamoDB and an S3 that take their time and push back, as clients of the AWS SDK see them, and as the service does.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
@@ -20,12 +20,14 @@ use local::aws::limits::{
     Access, Latency, Limits, ObjectLimits, ObjectReport, Rate, Reason, Refusal, Resource, Throughput, Units,
 };
 use local::environment::Variables;
+use local::simulation::SimulatedInstance;
 use replica::objects::Objects;
-use tests::{PATHS, Simulation, Stack, uuid};
+use tests::{Simulation, get_from};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 const MARKET: &str = "marketplace-market";
+const KEYS: &str = "marketplace-keys";
 const WEBHOOKS: &str = "marketplace-webhooks";
 /// How long a transaction takes. It is applied after half of this time.
 const TRANSACTION: Duration = Duration::from_secs(8);
@@ -178,22 +180,6 @@ async fn an_index_has_partitions_and_a_throughput_of_its_own() {
     let refused = report.refused.last().unwrap();
     assert_eq!((&refused.resource, refused.partition.as_deref()), (&index, Some("one")));
     assert_eq!(report.consumed[&(index, Some("one".to_owned()))], Units { read: 0.0, write: 2.0 });
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_limits_of_aws_refuse_nothing_that_one_caller_does() {
-    let stack = Stack::with_limits(Limits::aws()).await;
-    let user = uuid(1).into();
-    stack.feed(&tests::market(user)).await;
-    let running = stack.instance().await;
-    let (key, _) = stack.key_of(user, &Scope::ALL).await;
-    for (path, _) in PATHS.iter() {
-        assert_eq!(running.client.get(&key, path).await.status, 200, "{path}");
-    }
-    let report = stack.aws.limits().take_report();
-    assert_eq!(report.refused, []);
-    let Units { read, write } = report.total();
-    assert!(read > 0.0 && write > 0.0, "{report:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -364,4 +350,40 @@ async fn an_object_takes_its_time_and_a_prefix_that_is_used_up_is_to_be_asked_mo
     objects.get("a/1").await.unwrap();
     let took = simulation.since(began).as_millis();
     assert!((35..=38).contains(&took), "{took} ms");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_takes_the_latency_of_the_store_and_no_other_time() {
+    let simulation = Simulation::new().await;
+    let store = simulation.aws.environment().unwrap().dynamodb(Patience::Request);
+    for (latency_millis, expected_millis) in [(0, 0..=2), (8, 8..=10), (400, 400..=402)] {
+        let latency = Latency::always(Duration::from_millis(latency_millis));
+        simulation.aws.limits().set(Limits { latency, ..Limits::unlimited() });
+        let began = simulation.elapsed();
+        store.get_item().table_name(MARKET).set_key(Some(key("a", "b"))).send().await.unwrap();
+        let took = simulation.since(began).as_millis();
+        assert!(expected_millis.contains(&took), "{took} ms with a latency of {latency_millis} ms");
+    }
+}
+
+/// Sends a request, and returns how many calls the store refused because of it.
+async fn refused_calls(simulation: &Simulation, instance: &SimulatedInstance, key: &str) -> usize {
+    assert_eq!(get_from(instance, key, "/v1/public/listings").await.status, 503);
+    simulation.aws.limits().take_report().refused_for(Reason::Table)
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_instance_whose_retries_are_used_up_takes_none_from_another() {
+    let simulation = Simulation::new().await;
+    let key = simulation.key(&[Scope::ListingsRead]).await;
+    let nothing = Throughput { read: Rate::once(0.0), write: Rate::once(0.0) };
+    simulation.aws.limits().set(Limits { table: nothing, only_table: Some(KEYS), ..Limits::unlimited() });
+    let [one, other] = [(); 2].map(|()| simulation.cold("listings", listings::api));
+    let first = refused_calls(&simulation, &one, &key).await;
+    let mut last = first;
+    for _ in 0..120 {
+        last = refused_calls(&simulation, &one, &key).await;
+    }
+    assert!(last < first, "{last} calls of the last request, {first} of the first");
+    assert_eq!(refused_calls(&simulation, &other, &key).await, first);
 }

@@ -1,4 +1,5 @@
-//! The local stack keeps what is in its queues beside its tables, so that killing it loses no message.
+//! The local stack keeps what is in its queues beside its tables, so that killing it loses no message. Delayed messages
+//! are counted, and come when they are due.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -16,8 +17,8 @@ use local::environment::Variables;
 use local::seed::StackAdmin;
 use serde_json::Value;
 use tests::webhooks_cli::{WebhooksCli, text};
-use tests::{Client, Receiver, TestQueue, listing, local, marketctl, sale, uuid};
-use tokio::time::{sleep, timeout};
+use tests::{Client, Receiver, Stack, TestQueue, listing, local, marketctl, sale, uuid};
+use tokio::time::{Instant, sleep, timeout};
 use webhooks::delivery::{Carried, LEASE_SECONDS, Token};
 use webhooks::store::{Put, WebhookStore};
 use webhooks::{QueueMessage, delivery_id};
@@ -150,4 +151,26 @@ async fn after_a_kill_the_feed_is_applied_and_every_delivery_is_made() {
 
 fn variables(ready: &Value) -> Variables {
     Variables::new(ready["aws_endpoint_url"].as_str().unwrap())
+}
+
+#[tokio::test]
+async fn delayed_messages_are_counted_and_come_when_they_are_due() {
+    let stack = Stack::new().await;
+    let entry = |(body, delay): (&str, i32)| {
+        let entry = SendMessageBatchRequestEntry::builder().id(body).message_body(body).message_group_id("a");
+        entry.delay_seconds(delay).build().unwrap()
+    };
+    let queue = stack.queue(Queue::WebhooksSlow);
+    let begun = Instant::now();
+    let batch = [("one", 1), ("prompt", 0), ("two", 1), ("late", 900)].map(entry).to_vec();
+    let request = queue.client.send_message_batch().queue_url(&queue.url);
+    let sent = request.set_entries(Some(batch)).send().await.unwrap();
+    assert_eq!((sent.successful.len(), sent.failed.len()), (4, 0));
+    assert_eq!((queue.count().await, queue.visible_count().await), (4, 1));
+    assert_eq!(queue.take(1).await[0].body.as_deref(), Some("prompt"));
+    let mut bodies: Vec<_> = queue.take(2).await.into_iter().map(|message| message.body.unwrap()).collect();
+    bodies.sort();
+    assert_eq!(bodies, ["one", "two"]);
+    assert!(begun.elapsed() >= Duration::from_secs(1), "a message came early");
+    queue.wait_for_count(1).await;
 }

@@ -39,7 +39,6 @@ mod repair;
 mod replica_model;
 mod rotation;
 mod round_trips;
-mod simulation;
 mod slow_transactions;
 mod template;
 mod walkers;
