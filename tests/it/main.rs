@@ -43,6 +43,5 @@ mod slow_transactions;
 mod template;
 mod walkers;
 mod walls;
-mod webhook_bench;
 mod webhook_steps;
 mod webhooks;
