@@ -325,23 +325,4 @@ mod tests {
         assert_eq!(far.skip(), usize::try_from(i64::MAX).unwrap());
         assert_eq!(read("page=9223372036854775808"), None);
     }
-
-    proptest! {
-        #[test]
-        fn pages_cut_a_list_like_chunks(total in 0usize..400, size in 1i64..=100) {
-            let all: Vec<usize> = (0..total).collect();
-            let pages = all.chunks(usize::try_from(size).unwrap()).collect::<Vec<_>>();
-            for (number, expected) in pages.iter().enumerate() {
-                let paging = read(&format!("page_size={size}&page={}", number + 1)).unwrap();
-                let page: Vec<usize> = all.iter().copied().skip(paging.skip()).take(paging.take()).collect();
-                prop_assert_eq!(&page, expected);
-            }
-        }
-
-        #[test]
-        fn only_bounds_decide(page in any::<i64>(), size in any::<i64>()) {
-            let read = read(&format!("page={page}&page_size={size}"));
-            prop_assert_eq!(read.is_some(), page >= 1 && (1..=100).contains(&size));
-        }
-    }
 }

@@ -83,19 +83,3 @@ closed_enum! {
         Prices = "prices",
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn wire_names_of_orders_are_pinned() {
-        assert_eq!(Sort::ALL.map(Sort::as_str), ["newest", "price_asc", "price_desc"]);
-        assert_eq!(Sort::default(), Sort::Newest);
-    }
-
-    #[test]
-    fn wire_names_of_includes_are_pinned() {
-        assert_eq!(ItemInclude::ALL.map(ItemInclude::as_str), ["prices"]);
-    }
-}

@@ -250,21 +250,3 @@ pub struct PublicBalance {
     /// Payouts of P2P sales in escrow that the external platform has not confirmed yet.
     pub escrow_usd: Usd,
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn wire_names_of_sources_are_pinned() {
-        let all = [
-            OrderSource::Checkout,
-            OrderSource::Auction,
-            OrderSource::Offer,
-            OrderSource::BuyOrder,
-            OrderSource::Trade,
-        ];
-        let names = all.map(|source| serde_json::to_value(source).unwrap());
-        assert_eq!(names, ["checkout", "auction", "offer", "buy_order", "trade"]);
-    }
-}

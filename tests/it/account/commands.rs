@@ -130,15 +130,6 @@ async fn what_the_present_state_does_not_allow_has_a_code() {
     assert_eq!(again["ended_deliveries"], 0);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_store_that_does_not_answer_is_unavailable_and_is_not_quoted() {
-    let (settings, proxy) = Settings::behind_proxy().await;
-    proxy.set_fault(tests::Fault::Error("ProvisionedThroughputExceededException"));
-    let answer = settings.answer(event(OWNER, CommandName::KeysList, &json!({}))).await;
-    assert_eq!(answer["error"]["code"], "unavailable");
-    assert!(!answer.to_string().contains("Throughput"), "{answer}");
-}
-
 /// Lambda would end the function without an answer and without the audit line.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_command_that_takes_too_long_is_answered_and_goes_on_when_it_is_sent_again() {
