@@ -11,10 +11,7 @@ use api::auth::{KeyStatus, Usage};
 use aws_sdk_dynamodb::types::AttributeValue;
 use common::scope::{Scope, Tier};
 use futures_util::future::join_all;
-use serde_json::json;
-use tests::{
-    AwsCall, Fault, RunningInstance, Stack, item_with_variants, new_key, set_key_attribute, stored_key_row, uuid,
-};
+use tests::{AwsCall, Fault, RunningInstance, Stack, new_key, set_key_attribute, stored_key_row, uuid};
 
 const PATH: &str = "/v1/public/marketplaces";
 /// The budget of the keys that these tests use, in requests per minute.
@@ -235,23 +232,4 @@ async fn the_last_seven_days_are_kept_and_the_row_stays_below_one_kilobyte() {
     running.wait(30 * DAY_SECONDS);
     get(&running, &key, PATHS[0], 200).await;
     assert_eq!(usage(&stack, &key).await, [used("2026-12-30", Scope::CatalogRead, 1)]);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn prices_are_included_with_at_most_25_variants() {
-    let stack = Stack::new().await;
-    stack.feed(&[item_with_variants("few", 25), item_with_variants("many", 26)]).await;
-    let (running, proxy) = stack.instance_behind_proxy().await;
-    let key = stack.full_key().await;
-    let get = async |id: &str, include: &str| {
-        let reply = running.client.get(&key, &format!("/v1/public/items/{id}{include}")).await;
-        let queries = AwsCall::count(&proxy.take_calls(), "Query");
-        ((reply.status, reply.rate().1, queries), reply.json()["error"]["fields"].clone())
-    };
-    proxy.take_calls();
-    // The first request reads the marketplaces, too.
-    assert_eq!(get("few", "?include=prices").await.0, (200, LIMIT - 1, 26));
-    assert_eq!(get("many", "").await.0, (200, LIMIT - 2, 0));
-    let refused = json!([{"field": "include", "code": "too_many", "params": {"max": 25, "found": 26}}]);
-    assert_eq!(get("many", "?include=prices").await, ((400, LIMIT - 3, 0), refused));
 }
