@@ -59,7 +59,7 @@ async fn no_call_of_s3_reaches_a_file_outside_its_folder() {
     assert_eq!(names(parent.path()), ["data", "outside"]);
     assert_eq!(names(&outside), ["victim"]);
     assert!(names(&data).iter().all(|name| {
-        name == "objects" || name == "queues.jsonl" || name.to_str().unwrap().starts_with("dynamodb.sqlite3")
+        name == "objects" || name == "queues" || name.to_str().unwrap().starts_with("dynamodb.sqlite3")
     }));
     assert!(data.join("dynamodb.sqlite3").exists());
     assert!(names(&data.join("objects")).iter().all(|name| !name.to_str().unwrap().starts_with('.')));

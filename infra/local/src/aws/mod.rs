@@ -3,6 +3,7 @@
 
 mod dynamodb;
 mod faults;
+mod files;
 mod in_memory;
 mod journal;
 mod lambda;

@@ -37,7 +37,7 @@ use tokio::task::JoinSet;
 use uuid::Uuid;
 
 use super::faults::FaultInjector;
-use super::journal::{Journal, queue_name};
+use super::journal::{Journal, Place, queue_name};
 
 const GROUP_FIELD: &str = "MessageGroupId";
 const DELAYED_COUNT: &str = "ApproximateNumberOfMessagesDelayed";
@@ -128,17 +128,17 @@ impl Queues {
                 ..SendMessageBatchResultEntry::default()
             });
             let message = message(&batch.queue_url, entry);
-            let number = match &self.journal {
+            let place = match &self.journal {
                 Some(journal) => Some(journal.lock().await.add(message.clone())?),
                 None => None,
             };
-            self.send_when_due(message, number);
+            self.send_when_due(message, place);
         }
         Ok(output)
     }
 
-    /// Sends a message after its delay. If it is kept, it has a number.
-    fn send_when_due(&self, message: SendMessageInput, number: Option<u64>) {
+    /// Sends a message after its delay. If it is kept, it has a place.
+    fn send_when_due(&self, message: SendMessageInput, place: Option<Place>) {
         let (sqs, journal) = (Arc::clone(&self.sqs), self.journal.clone());
         let mut waiting = self.waiting.queues();
         let waiting = waiting.entry(queue_name(&message.queue_url).to_owned()).or_default();
@@ -150,9 +150,9 @@ impl Queues {
                 Some(journal) => Some(journal.lock().await),
                 None => None,
             };
-            match (sqs.send_message(due).await, &mut journal, number) {
-                (Ok(sent), Some(journal), Some(number)) => {
-                    journal.take(number, sent.message_id.as_deref().unwrap_or_default(), None);
+            match (sqs.send_message(due).await, &mut journal, place) {
+                (Ok(sent), Some(journal), Some(place)) => {
+                    journal.take(place, sent.message_id.as_deref().unwrap_or_default(), None);
                 }
                 (Ok(_), ..) => {}
                 (Err(error), ..) => tracing::warn!(%error, "a delayed message is lost"),
@@ -192,20 +192,14 @@ impl Queues {
 
     /// Sends again what an earlier start left in a queue.
     async fn send_left(&self, journal: &mut Journal, queue_name: &str) -> Result<(), SqsError> {
-        let left = journal.take_left(queue_name);
-        if left.is_empty() {
-            return Ok(());
-        }
         let named = GetQueueUrlInput { queue_name: queue_name.to_owned(), queue_owner_aws_account_id: None };
         let queue_url = self.sqs.get_queue_url(named).await?.queue_url.unwrap_or_default();
-        for kept in left {
-            let number = kept.number;
-            let message = kept.again(&queue_url);
+        for (place, message) in journal.left(&queue_url)? {
             if message.delay_seconds.is_some() {
-                self.send_when_due(message, Some(number));
+                self.send_when_due(message, Some(place));
             } else {
                 let sent = self.sqs.send_message(message).await?;
-                journal.take(number, sent.message_id.as_deref().unwrap_or_default(), sent.sequence_number.as_deref());
+                journal.take(place, sent.message_id.as_deref().unwrap_or_default(), sent.sequence_number.as_deref());
             }
         }
         Ok(())

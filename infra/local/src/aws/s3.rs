@@ -1,10 +1,8 @@
 //! S3 in memory, addressed by paths. With a folder, each object is kept in a file as well.
 
-use std::borrow::Cow;
-use std::fs;
 use std::future::Future;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -14,7 +12,6 @@ use http::request::Parts;
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Collected};
 use hyper::body::Incoming;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use rustack_s3_core::{RustackS3, S3Config};
 use rustack_s3_http::codec::is_aws_chunked;
 use rustack_s3_http::response::error_to_response;
@@ -22,8 +19,8 @@ use rustack_s3_http::{FromS3Request, IntoS3Response, RoutingContext, S3ResponseB
 use rustack_s3_model::input::{CreateBucketInput, DeleteObjectInput, PutObjectInput};
 use rustack_s3_model::{S3Error, S3ErrorCode, S3Operation, StreamingBlob};
 use tokio::time::sleep;
-use uuid::Uuid;
 
+use super::files::Files;
 use super::limits::{Access, Limiter};
 use crate::server::{Body, full};
 
@@ -37,7 +34,7 @@ type Answer = Result<Response<S3ResponseBody>, S3Error>;
 pub(super) struct Buckets {
     store: RustackS3,
     router: S3Router,
-    folder: Option<ObjectFolder>,
+    folder: Option<Files>,
     limiter: Arc<Limiter>,
 }
 
@@ -54,7 +51,7 @@ impl Buckets {
         // The store would put larger objects into temporary files.
         let config = S3Config { s3_max_memory_object_size: usize::MAX, ..S3Config::default() };
         let router = S3Router::new(config.s3_domain.clone(), false);
-        let folder = data.map(|data| ObjectFolder(data.join("objects")));
+        let folder = data.map(|data| Files(data.join("objects")));
         let buckets = Self { store: RustackS3::new(config), router, folder, limiter };
         buckets.load().await?;
         Ok(buckets)
@@ -63,10 +60,10 @@ impl Buckets {
     async fn load(&self) -> io::Result<()> {
         let Some(folder) = &self.folder else { return Ok(()) };
         let failed = |error: S3Error| io::Error::other(error.to_string());
-        for bucket in folder.buckets()? {
+        for bucket in folder.folders()? {
             let create = CreateBucketInput { bucket: bucket.clone(), ..CreateBucketInput::default() };
             self.store.handle_create_bucket(create).await.map_err(failed)?;
-            for (key, content) in folder.objects(&bucket)? {
+            for (key, content) in folder.read(&bucket, Some(OBJECT_KEEP))? {
                 let (bucket, body) = (bucket.clone(), Some(StreamingBlob::new(content)));
                 let put = PutObjectInput { bucket, key, body, ..PutObjectInput::default() };
                 self.store.handle_put_object(put).await.map_err(failed)?;
@@ -180,99 +177,4 @@ async fn whole(answer: Answer) -> Response<Bytes> {
 
 fn not_kept(error: io::Error) -> S3Error {
     S3Error::internal_error(error.to_string()).with_source(error)
-}
-
-/// What is escaped in the name of a bucket or in a key, so that it can be the name of a folder or file. No such name has a
-/// slash or begins with a dot, so it leads nowhere else.
-const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_');
-/// How the name of a file begins that is not completely written.
-const UNFINISHED: &str = ".";
-
-/// A folder for each bucket, with a file for each object.
-struct ObjectFolder(PathBuf);
-
-impl ObjectFolder {
-    /// Returns the names of the buckets that have objects, or had some.
-    fn buckets(&self) -> io::Result<Vec<String>> {
-        if !self.0.exists() {
-            return Ok(Vec::new());
-        }
-        fs::read_dir(&self.0)?.map(|bucket| unescaped(&name(&bucket?)?)).collect()
-    }
-
-    fn bucket(&self, bucket: &str) -> PathBuf {
-        self.0.join(escaped(bucket))
-    }
-
-    /// Reads the objects of a bucket, by their keys. Removes what is older than S3 would keep it, and what was not
-    /// completely written.
-    fn objects(&self, bucket: &str) -> io::Result<Vec<(String, Vec<u8>)>> {
-        let mut objects = Vec::new();
-        for file in fs::read_dir(self.bucket(bucket))? {
-            let file = file?;
-            let (name, age) = (name(&file)?, file.metadata()?.modified()?.elapsed());
-            if name.starts_with(UNFINISHED) || age.is_ok_and(|age| age > OBJECT_KEEP) {
-                fs::remove_file(file.path())?;
-            } else {
-                objects.push((unescaped(&name)?, fs::read(file.path())?));
-            }
-        }
-        Ok(objects)
-    }
-
-    /// Writes an object, whole or not at all.
-    fn put(&self, bucket: &str, key: &str, content: &[u8]) -> io::Result<()> {
-        let bucket = self.bucket(bucket);
-        let unfinished = bucket.join(format!("{UNFINISHED}{}", Uuid::new_v4()));
-        fs::create_dir_all(&bucket)?;
-        fs::write(&unfinished, content)?;
-        fs::rename(unfinished, bucket.join(escaped(key)))
-    }
-
-    /// Removes an object, if there is one.
-    fn remove(&self, bucket: &str, key: &str) -> io::Result<()> {
-        match fs::remove_file(self.bucket(bucket).join(escaped(key))) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        }
-    }
-}
-
-fn escaped(name: &str) -> String {
-    utf8_percent_encode(name, ESCAPED).to_string()
-}
-
-fn unescaped(name: &str) -> io::Result<String> {
-    percent_decode_str(name).decode_utf8().map(Cow::into_owned).map_err(io::Error::other)
-}
-
-/// Returns the name of a file or folder. All of them were named by this code.
-fn name(entry: &fs::DirEntry) -> io::Result<String> {
-    entry.file_name().into_string().map_err(|name| io::Error::other(format!("{} is not a name", name.display())))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::time::Duration;
-
-    #[test]
-    fn what_s3_would_have_removed_is_gone_and_so_is_what_was_cut_short() {
-        let data = tempfile::tempdir().unwrap();
-        let folder = ObjectFolder(data.path().to_owned());
-        for key in ["old", "a/b c", "recent"] {
-            folder.put("bucket", key, key.as_bytes()).unwrap();
-        }
-        let bucket = data.path().join("bucket");
-        let old = fs::File::options().write(true).open(bucket.join("old")).unwrap();
-        let written = old.metadata().unwrap().modified().unwrap();
-        old.set_modified(written - OBJECT_KEEP - Duration::from_secs(1)).unwrap();
-        fs::write(bucket.join(".half"), "x").unwrap();
-
-        assert_eq!(folder.buckets().unwrap(), ["bucket"]);
-        let mut objects = folder.objects("bucket").unwrap();
-        objects.sort();
-        assert_eq!(objects, ["a/b c", "recent"].map(|key| (key.to_owned(), key.as_bytes().to_vec())));
-        assert_eq!(fs::read_dir(bucket).unwrap().count(), 2, "files");
-    }
 }

@@ -12,17 +12,13 @@ async function follow() {
     const keys = new Set(kept.map((delivery) => delivery.key));
     for (const item of [...list.children]) if (!keys.delete(item.dataset.key)) item.remove();
     for (const delivery of kept.reverse()) if (keys.has(delivery.key)) list.prepend(row(delivery));
-    tell(true);
+    by('state').className = 'live';
     recount();
   } catch {
-    tell(false);
+    by('state').className = '';
   }
+  by('state').textContent = by('state').className ? 'Live' : 'Reconnecting…';
   setTimeout(follow, 1000);
-}
-
-function tell(isLive) {
-  by('state').textContent = isLive ? 'Live' : 'Reconnecting…';
-  by('state').className = isLive ? 'live' : '';
 }
 
 function recount() {
@@ -88,24 +84,24 @@ function shown(text) {
 
 // JSON laid out anew, its numbers and strings as they were written; anything else as it is.
 function pretty(text) {
+  let depth = 0;
+  const line = (by) => {
+    depth += by;
+    if (depth > DEEPEST) throw new Error('too deep');
+    return '\n' + '  '.repeat(depth);
+  };
   try {
     JSON.parse(text);
+    const tokens = text.matchAll(/"(?:[^"\\]+|\\.)*"|[{[]\s*[}\]]|[{}[\],:]|[^\s{}[\],:"]+/g);
+    return [...tokens].map(([token]) => {
+      if (token === ':') return ': ';
+      if (token === ',') return token + line(0);
+      if (token === '{' || token === '[') return token + line(1);
+      return token === '}' || token === ']' ? line(-1) + token : token;
+    }).join('');
   } catch {
     return text;
   }
-  let [result, depth] = ['', 0];
-  const line = () => '\n' + '  '.repeat(depth);
-  for (const [token] of text.matchAll(/"(?:[^"\\]+|\\.)*"|[{[]\s*[}\]]|[{}[\],:]|[^\s{}[\],:"]+/g)) {
-    if ('{['.includes(token)) depth += 1;
-    if (depth > DEEPEST) return text;
-    if ('}]'.includes(token)) {
-      depth -= 1;
-      result += line();
-    }
-    result += token === ':' ? ': ' : token;
-    if ('{[,'.includes(token)) result += line();
-  }
-  return result;
 }
 
 for (const base of document.querySelectorAll('.base')) base.textContent = location.origin;
