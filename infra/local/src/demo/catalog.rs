@@ -1,26 +1,26 @@
-//! What the demo market trades in: items, their variants, and what these are worth.
+//! What the demo market trades in: designs, and the items of the catalog that they become.
 
-use fastrand::Rng;
-use serde_json::{Value, json};
-use uuid::Uuid;
+use common::ids::{ItemId, Label, VariantId};
+use common::records::{PublicItem, PublicItemDetail, PublicVariant};
 
-use super::{scaled, uuid};
+use super::random::{Random, scaled, slug, uuid};
 
-/// Lists of names, one on each line, after what the list has. Weapons, the most traded first, stand with their best-known
-/// designs. Plain designs come on many weapons. Events have stickers and souvenirs.
+/// Names, under a heading for each list. Weapons, the most traded first, stand with their best-known designs. Plain
+/// designs come on many weapons. Events have stickers and souvenirs.
 const NAMES: &str = include_str!("names.txt");
 
 /// Stands before the name of a variant with a kill counter.
-const STATTRAK: &str = "StatTrak™ ";
-/// Stands before the names of knives and gloves, and before [`STATTRAK`].
-const STAR: &str = "★ ";
+const STATTRAK_PREFIX: &str = "StatTrak™ ";
+/// Stands before the names of knives and gloves, and before [`STATTRAK_PREFIX`].
+const STAR_PREFIX: &str = "★ ";
 /// The price with a kill counter, in percent of the price without.
 const STATTRAK_PRICE_PERCENT: u64 = 190;
 /// Degrees of wear, and their prices in percent of a field-tested one.
-const WEARS: [(&str, u64); 5] =
+const WEARS: [Wear; 5] =
     [("Factory New", 178), ("Minimal Wear", 126), ("Field-Tested", 100), ("Well-Worn", 91), ("Battle-Scarred", 84)];
 /// The ranges of [`WEARS`] that a design may come in; the ends are exclusive. Most designs come in all degrees.
-const WEAR_RANGES: [(usize, usize); 9] = [(0, 5), (0, 5), (0, 5), (0, 5), (0, 5), (0, 4), (0, 3), (0, 2), (1, 5)];
+const WEAR_RANGES: [(usize, usize); 10] =
+    [(0, 5), (0, 5), (0, 5), (0, 5), (0, 5), (0, 5), (0, 4), (0, 3), (0, 2), (1, 5)];
 
 /// The number of designs of its own that each weapon has besides its best-known one, and of plain designs.
 const OWN_DESIGNS_PER_WEAPON: usize = 27;
@@ -35,167 +35,253 @@ const DAILY_TRADED_PERCENT: u64 = 10;
 const TEAM_FINISHES: [(&str, u64); 4] = [("", 100), (" (Glitter)", 180), (" (Holo)", 420), (" (Gold)", 1_500)];
 const PICTURE_FINISHES: [(&str, u64); 3] = [("", 100), (" (Foil)", 260), (" (Holo)", 340)];
 
-/// The lowest and the highest price of things of a kind, in cents.
-type Prices = (u64, u64);
+/// A degree of wear, and its price in percent.
+type Wear = (&'static str, u64);
+/// A range of prices in cents with its weight, which is its share of the things of a kind.
+type Band = (u64, u64, u64);
+
+const PLAIN_SKIN_PRICES: [Band; 2] = [(4, 4, 35), (1, 35, 240)];
+const OWN_SKIN_PRICES: [Band; 4] = [(9, 30, 250), (6, 250, 1_200), (4, 1_200, 4_500), (1, 4_500, 38_000)];
+const KNOWN_SKIN_PRICES: [Band; 1] = [(1, 1_400, 9_500)];
+const KNIFE_PRICES: [Band; 3] = [(5, 8_500, 22_000), (3, 22_000, 70_000), (1, 70_000, 240_000)];
+const GLOVE_PRICES: [Band; 2] = [(3, 6_000, 18_000), (1, 18_000, 90_000)];
+const TEAM_PRICES: [Band; 2] = [(5, 4, 45), (1, 45, 900)];
+const PICTURE_PRICES: [Band; 2] = [(4, 25, 180), (1, 180, 1_400)];
+const CASE_PRICES: [Band; 3] = [(5, 25, 180), (3, 180, 900), (1, 900, 6_500)];
+const AGENT_PRICES: [Band; 3] = [(5, 90, 400), (3, 400, 1_500), (1, 1_500, 6_000)];
+const CHARM_PRICES: [Band; 2] = [(5, 20, 250), (1, 250, 3_000)];
+const MUSIC_KIT_PRICES: [Band; 1] = [(1, 180, 900)];
 
 /// Everything that the market trades in.
 pub(super) struct Stock {
-    /// The messages about the items.
-    pub(super) items: Vec<Value>,
+    pub(super) items: Vec<PublicItemDetail>,
     pub(super) priced: Vec<PricedVariant>,
-    random: Rng,
 }
 
 /// A variant and its worth in cents.
 pub(super) struct PricedVariant {
-    /// The item's id.
-    pub(super) item: String,
-    pub(super) id: Uuid,
-    pub(super) market_hash_name: String,
+    pub(super) item: ItemId,
+    pub(super) variant: VariantId,
+    pub(super) market_hash_name: Option<Label>,
     pub(super) cents: u64,
     /// Whether it is traded every day. If so, other marketplaces have it too.
     pub(super) traded: bool,
 }
 
-/// A variant of an item: its wear, whether it has a kill counter, its name and its worth in cents.
-type Form = (Option<&'static str>, bool, String, u64);
-
-impl Stock {
-    /// Returns every item. Each has at least one variant that is traded every day.
-    pub(super) fn new() -> Self {
-        let mut stock = Self { items: Vec::new(), priced: Vec::new(), random: Rng::with_seed(1) };
-        stock.add_arms();
-        stock.add_stickers();
-        stock.add_collectibles();
-        stock
-    }
-
-    /// Adds what wears: skins weapon by weapon, then knives, then gloves.
-    fn add_arms(&mut self) {
-        let plain = names("plain designs");
-        let words = pairs("first words of designs", "second words of designs");
-        for (index, known) in names("weapons").into_iter().enumerate() {
-            let weapon = known.split(" | ").next().unwrap_or(known);
-            self.add_worn("skin", known, (1_400, 9_500), 100);
-            for own in 0..OWN_DESIGNS_PER_WEAPON {
-                let (first, second) = words[(index * OWN_DESIGNS_PER_WEAPON + own) * WORDS_STRIDE % words.len()];
-                self.add_worn("skin", &format!("{weapon} | {first} {second}"), (30, 38_000), 35);
-            }
-            let plain = plain.iter().cycle().skip(index * PLAIN_DESIGNS_PER_WEAPON).take(PLAIN_DESIGNS_PER_WEAPON);
-            for design in plain {
-                self.add_worn("skin", &format!("{weapon} | {design}"), (4, 240), 0);
-            }
-        }
-        for (knife, design) in pairs("knives", "designs of knives") {
-            self.add_worn("knife", &format!("{STAR}{knife} | {design}"), (8_500, 240_000), 100);
-        }
-        for (glove, design) in pairs("gloves", "designs of gloves") {
-            self.add_worn("glove", &format!("{STAR}{glove} | {design}"), (6_000, 90_000), 0);
-        }
-    }
-
-    /// Adds all stickers: teams event by event, then pictures.
-    fn add_stickers(&mut self) {
-        for (event, team) in pairs("events", "teams") {
-            let cents = self.price((4, 900));
-            for (finish, percent) in TEAM_FINISHES {
-                self.add_single("sticker", format!("Sticker | {team}{finish} | {event}"), scaled(cents, percent));
-            }
-        }
-        for picture in names("pictures") {
-            let cents = self.price((25, 1_400));
-            for (finish, percent) in PICTURE_FINISHES {
-                self.add_single("sticker", format!("Sticker | {picture}{finish}"), scaled(cents, percent));
-            }
-        }
-    }
-
-    /// Adds what else does not wear: cases, agents, charms and music kits.
-    fn add_collectibles(&mut self) {
-        let cases = names("cases").into_iter().map(|case| format!("{case} Case"));
-        let souvenirs =
-            pairs("events", "maps").into_iter().map(|(event, map)| format!("{event} {map} Souvenir Package"));
-        let agents = pairs("people", "factions").into_iter().map(|(person, faction)| format!("{person} | {faction}"));
-        let charms = pairs("sizes of charms", "shapes of charms").into_iter();
-        let charms = charms.map(|(size, shape)| format!("Charm | {size} {shape}"));
-        let named = |kind: &'static str, prices: Prices| move |name: String| (kind, name, prices);
-        let all = cases.chain(souvenirs).map(named("case", (25, 6_500)));
-        let all = all.chain(agents.map(named("agent", (90, 6_000)))).chain(charms.map(named("charm", (20, 3_000))));
-        for (kind, name, prices) in all {
-            let cents = self.price(prices);
-            self.add_single(kind, name, cents);
-        }
-        // A kit without a kill counter and one with it are two items, because an item that does not wear has one variant.
-        for music in names("music kits") {
-            let (cents, name) = (self.price((180, 900)), format!("Music Kit | {music}"));
-            let counting = format!("{STATTRAK}{name}");
-            self.add_single("music_kit", name, cents);
-            self.add("music_kit", &counting.clone(), vec![(None, true, counting, scaled(cents, 170))], 0);
-        }
-    }
-
-    /// Adds an item that wears. `stattrak_percent` is the chance that it also comes with a kill counter.
-    fn add_worn(&mut self, kind: &str, name: &str, prices: Prices, stattrak_percent: u64) {
-        let cents = self.price(prices);
-        let (from, to) = self.random.choice(WEAR_RANGES).unwrap_or((0, WEARS.len()));
-        let has_counter = self.random.u64(..100) < stattrak_percent;
-        let (star, rest) = name.strip_prefix(STAR).map_or(("", name), |rest| (STAR, rest));
-        let counters = [("", 100), (STATTRAK, STATTRAK_PRICE_PERCENT)].into_iter().take(1 + usize::from(has_counter));
-        let forms = counters.flat_map(|(counter, counter_percent)| {
-            WEARS[from..to].iter().map(move |(wear, percent)| {
-                let name = format!("{star}{counter}{rest} ({wear})");
-                (Some(*wear), !counter.is_empty(), name, scaled(scaled(cents, *percent), counter_percent))
-            })
-        });
-        self.add(kind, name, forms.collect(), (to - from) / 2);
-    }
-
-    /// Adds an item with one variant.
-    fn add_single(&mut self, kind: &str, name: String, cents: u64) {
-        self.add(kind, &name.clone(), vec![(None, false, name, cents)], 0);
-    }
-
-    /// Adds an item with these variants. The one at `most_traded` is traded every day, and so are some of the others.
-    fn add(&mut self, kind: &str, name: &str, forms: Vec<Form>, most_traded: usize) {
-        let (slug, mut variants) = (slug(name), Vec::new());
-        for (index, (wear, stattrak, market_hash_name, cents)) in forms.into_iter().enumerate() {
-            let id = uuid("variant", &market_hash_name);
-            variants.push(json!({
-                "variant_id": id, "wear": wear, "stattrak": stattrak, "market_hash_name": market_hash_name,
-            }));
-            let traded = index == most_traded || self.random.u64(..100) < DAILY_TRADED_PERCENT;
-            self.priced.push(PricedVariant { item: slug.clone(), id, market_hash_name, cents, traded });
-        }
-        self.items.push(json!({
-            "type": "item", "id": slug, "kind": kind, "name": name, "slug": slug,
-            "image": format!("https://img.example.com/{slug}.png"), "variants": variants, "version": 1,
-        }));
-    }
-
-    /// Returns a price in cents. Low ones are more frequent.
-    fn price(&mut self, (low, high): Prices) -> u64 {
-        let octaves = (high / low).ilog2();
-        let octave = low << self.random.u32(0..=octaves).min(self.random.u32(0..=octaves));
-        self.random.u64(octave..=2 * octave).min(high)
-    }
+/// A design, which becomes an item of the catalog.
+struct Design {
+    kind: &'static str,
+    name: String,
+    /// The price of its only form or, if it wears, of a field-tested one without a kill counter.
+    cents: u64,
+    forms: Forms,
 }
 
-/// Returns a list of the file of names.
-fn names(list: &str) -> Vec<&'static str> {
-    let line = NAMES.lines().find_map(|line| line.strip_prefix(list)?.strip_prefix(": "));
-    line.unwrap_or_default().split("; ").collect()
+/// The forms in which a design is traded.
+enum Forms {
+    /// In one form, which has a kill counter if the flag is set.
+    One(bool),
+    /// In these degrees of wear. If the flag is set, each degree also comes with a kill counter.
+    Worn(&'static [Wear], bool),
+}
+
+/// One form of a design.
+struct Form {
+    wear: Option<&'static str>,
+    stattrak: bool,
+    market_hash_name: String,
+    cents: u64,
+}
+
+/// Returns every item. Each has at least one variant that is traded every day.
+pub(super) fn stock() -> Stock {
+    let mut random = Random::from_part(3);
+    let mut stock = Stock { items: Vec::new(), priced: Vec::new() };
+    for design in [arms(), stickers(), collectibles()].into_iter().flatten() {
+        if let Some((item, priced)) = design.stocked(&mut random) {
+            stock.items.push(item);
+            stock.priced.extend(priced);
+        }
+    }
+    stock
+}
+
+/// Returns what wears: skins weapon by weapon, then knives, then gloves.
+fn arms() -> Vec<Design> {
+    let random = &mut Random::from_part(1);
+    let (weapons, plain) = (names("weapons"), names("plain designs"));
+    let words = pairs("first words of designs", "second words of designs");
+    let mut designs = Vec::new();
+    for (index, known) in weapons.into_iter().enumerate() {
+        let weapon = known.split_once(" | ").map_or(known, |(weapon, _)| weapon);
+        designs.push(Design::worn(random, "skin", known.to_owned(), &KNOWN_SKIN_PRICES, 100));
+        for own in 0..OWN_DESIGNS_PER_WEAPON {
+            let (first, second) = words[(index * OWN_DESIGNS_PER_WEAPON + own) * WORDS_STRIDE % words.len()];
+            designs.push(Design::worn(random, "skin", format!("{weapon} | {first} {second}"), &OWN_SKIN_PRICES, 35));
+        }
+        let plain = plain.iter().cycle().skip(index * PLAIN_DESIGNS_PER_WEAPON).take(PLAIN_DESIGNS_PER_WEAPON);
+        designs.extend(
+            plain.map(|design| Design::worn(random, "skin", format!("{weapon} | {design}"), &PLAIN_SKIN_PRICES, 0)),
+        );
+    }
+    let mut starred = |kind: &'static str, (thing, design): (&str, &str), bands: &[Band], stattrak: bool| Design {
+        kind,
+        name: format!("{STAR_PREFIX}{thing} | {design}"),
+        cents: price(random, bands),
+        forms: Forms::worn(random, stattrak),
+    };
+    let knives = pairs("knives", "designs of knives").into_iter();
+    designs.extend(knives.map(|knife| starred("knife", knife, &KNIFE_PRICES, true)));
+    let gloves = pairs("gloves", "designs of gloves").into_iter();
+    designs.extend(gloves.map(|glove| starred("glove", glove, &GLOVE_PRICES, false)));
+    designs
+}
+
+/// Returns all stickers: teams event by event, then pictures.
+fn stickers() -> Vec<Design> {
+    let random = &mut Random::from_part(7);
+    let mut stickers = Vec::new();
+    for (event, team) in pairs("events", "teams") {
+        let cents = price(random, &TEAM_PRICES);
+        stickers.extend(TEAM_FINISHES.map(|(finish, percent)| {
+            Design::single("sticker", format!("Sticker | {team}{finish} | {event}"), scaled(cents, percent))
+        }));
+    }
+    for picture in names("pictures") {
+        let cents = price(random, &PICTURE_PRICES);
+        stickers.extend(PICTURE_FINISHES.map(|(finish, percent)| {
+            Design::single("sticker", format!("Sticker | {picture}{finish}"), scaled(cents, percent))
+        }));
+    }
+    stickers
+}
+
+/// Returns what else does not wear: cases, agents, charms and music kits.
+fn collectibles() -> Vec<Design> {
+    let random = &mut Random::from_part(2);
+    let mut designs = Vec::new();
+    let mut add = |kind, name, bands: &[Band]| designs.push(Design::single(kind, name, price(random, bands)));
+    for case in names("cases") {
+        add("case", format!("{case} Case"), &CASE_PRICES);
+    }
+    for (event, map) in pairs("events", "maps") {
+        add("case", format!("{event} {map} Souvenir Package"), &CASE_PRICES);
+    }
+    for (person, faction) in pairs("people", "factions") {
+        add("agent", format!("{person} | {faction}"), &AGENT_PRICES);
+    }
+    for (size, shape) in pairs("sizes of charms", "shapes of charms") {
+        add("charm", format!("Charm | {size} {shape}"), &CHARM_PRICES);
+    }
+    // A kit without a kill counter and one with it are two items, because an item that does not wear has one variant.
+    for music in names("music kits") {
+        let (kind, cents, name) = ("music_kit", price(random, &MUSIC_KIT_PRICES), format!("Music Kit | {music}"));
+        let counting = format!("{STATTRAK_PREFIX}{name}");
+        designs.push(Design::single(kind, name, cents));
+        designs.push(Design { kind, name: counting, cents: scaled(cents, 170), forms: Forms::One(true) });
+    }
+    designs
+}
+
+/// Returns the lines below a heading of the file of names.
+fn names(heading: &str) -> Vec<&'static str> {
+    let below = NAMES.lines().skip_while(|line| line.strip_prefix("# ") != Some(heading)).skip(1);
+    below.take_while(|line| !line.is_empty()).collect()
 }
 
 /// Combines each name on the left with each on the right.
 fn pairs(left: &str, right: &str) -> Vec<(&'static str, &'static str)> {
-    let right = names(right);
-    names(left).into_iter().flat_map(|left| right.iter().map(move |right| (left, *right))).collect()
+    let (left, right) = (names(left), names(right));
+    left.into_iter().flat_map(|left| right.iter().map(move |right| (left, *right))).collect()
 }
 
-/// Turns a name into part of a URL: lower-case letters and digits, with one hyphen for whatever lies between them.
-/// Apostrophes and characters outside ASCII are left out.
-fn slug(name: &str) -> String {
-    let kept = name.to_ascii_lowercase().replace(|c: char| c == '\'' || !c.is_ascii(), "");
-    let words = kept.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-    words.collect::<Vec<_>>().join("-")
+/// Returns a price in cents from one of the bands, which is picked by weight.
+fn price(random: &mut Random, bands: &[Band]) -> u64 {
+    let mut roll = random.below(bands.iter().map(|(weight, ..)| weight).sum());
+    for &(weight, low, high) in bands {
+        if roll < weight {
+            return random.between(low, high);
+        }
+        roll -= weight;
+    }
+    1
+}
+
+impl Forms {
+    /// Picks the degrees of wear at random.
+    fn worn(random: &mut Random, stattrak: bool) -> Self {
+        let (from, to) = random.pick(&WEAR_RANGES).copied().unwrap_or((0, WEARS.len()));
+        Self::Worn(WEARS.get(from..to).unwrap_or(&WEARS), stattrak)
+    }
+}
+
+impl Design {
+    /// Makes a design that is traded in one form.
+    fn single(kind: &'static str, name: String, cents: u64) -> Self {
+        Self { kind, name, cents, forms: Forms::One(false) }
+    }
+
+    /// Makes a design that wears. `stattrak_percent` is the chance that it also comes with a kill counter.
+    fn worn(random: &mut Random, kind: &'static str, name: String, bands: &[Band], stattrak_percent: u64) -> Self {
+        let (cents, stattrak) = (price(random, bands), random.percent(stattrak_percent));
+        Self { kind, name, cents, forms: Forms::worn(random, stattrak) }
+    }
+
+    /// Returns the item, and its variants with their prices.
+    fn stocked(&self, random: &mut Random) -> Option<(PublicItemDetail, Vec<PricedVariant>)> {
+        let slug = slug(&self.name);
+        let item = PublicItem {
+            id: slug.parse().ok()?,
+            kind: self.kind.parse().ok()?,
+            name: Some(self.name.parse().ok()?),
+            image: Some(format!("https://img.example.com/{slug}.png").parse().ok()?),
+            slug: Some(slug.try_into().ok()?),
+        };
+        let (forms, most_traded) = self.variants();
+        let (mut variants, mut priced) = (Vec::new(), Vec::new());
+        for (index, Form { wear, stattrak, market_hash_name, cents }) in forms.into_iter().enumerate() {
+            let variant = PublicVariant {
+                variant_id: uuid("variant", &market_hash_name),
+                wear: wear.map(str::parse).transpose().ok()?,
+                stattrak,
+                market_hash_name: Some(market_hash_name.try_into().ok()?),
+                prices: None,
+            };
+            priced.push(PricedVariant {
+                item: item.id.clone(),
+                variant: variant.variant_id,
+                market_hash_name: variant.market_hash_name.clone(),
+                cents,
+                traded: index == most_traded || random.percent(DAILY_TRADED_PERCENT),
+            });
+            variants.push(variant);
+        }
+        Some((PublicItemDetail { item, variants }, priced))
+    }
+
+    /// Returns the variants, those without a kill counter first, and the index of the most traded one: the middle degree
+    /// of wear, without a kill counter.
+    fn variants(&self) -> (Vec<Form>, usize) {
+        let (wears, has_counter) = match self.forms {
+            Forms::One(stattrak) => {
+                let market_hash_name = self.name.clone();
+                return (vec![Form { wear: None, stattrak, market_hash_name, cents: self.cents }], 0);
+            }
+            Forms::Worn(wears, has_counter) => (wears, has_counter),
+        };
+        let (star, rest) =
+            self.name.strip_prefix(STAR_PREFIX).map_or(("", self.name.as_str()), |rest| (STAR_PREFIX, rest));
+        let form = |stattrak: bool, (wear, percent): Wear| {
+            let cents = scaled(self.cents, percent);
+            Form {
+                wear: Some(wear),
+                stattrak,
+                market_hash_name: format!("{star}{}{rest} ({wear})", if stattrak { STATTRAK_PREFIX } else { "" }),
+                cents: if stattrak { scaled(cents, STATTRAK_PRICE_PERCENT) } else { cents },
+            }
+        };
+        let counters = if has_counter { &[false, true][..] } else { &[false] };
+        let forms = counters.iter().flat_map(|&stattrak| wears.iter().map(move |&wear| (stattrak, wear)));
+        (forms.map(|(stattrak, wear)| form(stattrak, wear)).collect(), wears.len() / 2)
+    }
 }

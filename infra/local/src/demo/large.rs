@@ -3,16 +3,14 @@
 //!
 //! Everything is a function of its number, so a benchmark can ask for what was stored without keeping a copy.
 
-use std::ops::Range;
-
 use common::ids::{Id8, ItemId, ItemKind, VariantId};
 use common::money::Usd;
 use common::records::{ListingKind, PublicItem, PublicItemDetail, PublicListing, PublicVariant};
 use common::timestamp::Timestamp;
-use fastrand::Rng;
 use uuid::Uuid;
 
-use super::catalog::Stock;
+use super::catalog::stock;
+use super::random::Random;
 
 const WEARS: [&str; 5] = ["Factory New", "Minimal Wear", "Field-Tested", "Well-Worn", "Battle-Scarred"];
 /// The number of variants of each item that wears.
@@ -23,7 +21,7 @@ const MAX_LISTING_AGE_MILLIS: u64 = 30 * 24 * 3_600 * 1_000;
 /// one listing in fourteen is of the first item. All other items do not wear and have one variant each.
 const LISTED_OCTAVES: u64 = 14;
 /// Prices in cents lie between two to these powers, and every octave is equally likely: from 0.04 to 5,242.87 dollars.
-const PRICE_OCTAVES: Range<u64> = 2..19;
+const PRICE_OCTAVES: (u64, u64) = (2, 19);
 
 /// A market at one point in time.
 pub struct LargeMarket {
@@ -36,9 +34,8 @@ pub struct LargeMarket {
 impl LargeMarket {
     /// Creates a market with `size` items and `size` listings.
     pub fn new(size: u64, now: Timestamp) -> Self {
-        let designs = Stock::new().items.into_iter().filter_map(|item| {
-            let text = |name: &str| item[name].as_str().map(str::to_owned);
-            Some((text("kind")?.parse().ok()?, text("name")?, text("slug")?))
+        let designs = stock().items.into_iter().filter_map(|PublicItemDetail { item, .. }| {
+            Some((item.kind, item.name?.to_string(), item.slug?.to_string()))
         });
         Self { designs: designs.collect(), size, now }
     }
@@ -88,18 +85,18 @@ impl LargeMarket {
 
     /// Returns the listing with this number.
     pub fn listing(&self, number: u64) -> Option<PublicListing> {
-        let mut random = Rng::with_seed(number);
-        let item = (in_octaves(&mut random, 0..LISTED_OCTAVES) - 1) % self.size;
-        let variant = random.u64(..VARIANTS_PER_ITEM);
+        let mut random = Random::from_seed(number);
+        let item = (random.in_octaves(0, LISTED_OCTAVES) - 1) % self.size;
+        let variant = random.below(VARIANTS_PER_ITEM);
         let (_, name, slug) = self.numbered(item)?;
         let id = uuid(&mut random);
         Some(PublicListing {
             id: id.into(),
             id8: Id8::from_bits(id.as_fields().0),
-            price_usd: Usd::from_cents(in_octaves(&mut random, PRICE_OCTAVES)),
-            kind: if random.u64(..3) == 0 { ListingKind::Bot } else { ListingKind::P2p },
-            is_auction: random.u64(..20) == 0,
-            created_at: self.now.plus_millis(-random.u64(..MAX_LISTING_AGE_MILLIS).cast_signed()),
+            price_usd: Usd::from_cents(random.in_octaves(PRICE_OCTAVES.0, PRICE_OCTAVES.1)),
+            kind: if random.below(3) == 0 { ListingKind::Bot } else { ListingKind::P2p },
+            is_auction: random.below(20) == 0,
+            created_at: self.now.plus_millis(-random.below(MAX_LISTING_AGE_MILLIS).cast_signed()),
             item_id: slug.parse().ok(),
             variant_id: Some(variant_id(item, variant)),
             market_hash_name: format!("{name} ({})", WEARS.get(variant as usize)?).parse().ok(),
@@ -120,17 +117,12 @@ impl LargeMarket {
 
 /// Returns the id of an item's variant. The items with the lowest numbers have the most listings.
 pub fn variant_id(item: u64, variant: u64) -> VariantId {
-    uuid(&mut Rng::with_seed(!(item * VARIANTS_PER_ITEM + variant))).into()
+    uuid(&mut Random::from_seed(!(item * VARIANTS_PER_ITEM + variant))).into()
 }
 
-fn uuid(random: &mut Rng) -> Uuid {
-    uuid::Builder::from_random_bytes(random.u128(..).to_be_bytes()).into_uuid()
-}
-
-/// Returns a number between two to these powers. Every octave is equally likely.
-fn in_octaves(random: &mut Rng, octaves: Range<u64>) -> u64 {
-    let octave = 1 << random.u64(octaves);
-    octave + random.u64(..octave)
+fn uuid(random: &mut Random) -> Uuid {
+    uuid::Builder::from_random_bytes((u128::from(random.bits()) << 64 | u128::from(random.bits())).to_be_bytes())
+        .into_uuid()
 }
 
 #[cfg(test)]
@@ -160,5 +152,12 @@ mod tests {
             let variant = item.variants.iter().find(|variant| Some(variant.variant_id) == listing.variant_id).unwrap();
             assert_eq!(variant.market_hash_name, listing.market_hash_name);
         }
+    }
+
+    #[test]
+    fn the_first_item_has_very_many_listings() {
+        let (market, first) = (market(20_000), market(1).item_id(0));
+        let listings = (0..14_000).filter(|number| market.listing(*number).unwrap().item_id == first).count();
+        assert!((900..1_100).contains(&listings), "{listings}");
     }
 }
