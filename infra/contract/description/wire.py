@@ -95,6 +95,8 @@ def targets(document):
         for parameter in operation.get("parameters", []):
             if parameter.get("in") == "path":
                 path = path.replace("{" + parameter["name"] + "}", str(parameter["example"]))
+            elif parameter.get("required"):
+                path += f"?{parameter['name']}={parameter['example']}"
         needs = [scope for requirement in operation["security"] for scope in requirement.get("ApiKey", [])]
         yield path, bool(operation["security"]), needs
 
