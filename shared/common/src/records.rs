@@ -152,7 +152,7 @@ pub struct PublicListing {
 pub struct ListingChange {
     /// The position in the log of changes. Changes that were committed together share one.
     pub position: u64,
-    /// The listing as it is now, if it became active or changed.
+    /// The listing after the change, if it is active.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub listing: Option<PublicListing>,
     /// The listing's id, if it is no longer active.
