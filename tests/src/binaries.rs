@@ -3,6 +3,8 @@
 //! What cargo says about the workspace.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::env;
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::{self, Stdio};
 use std::sync::OnceLock;
@@ -22,11 +24,20 @@ pub fn binary(name: &str) -> PathBuf {
     static BUILT: OnceLock<HashMap<String, PathBuf>> = OnceLock::new();
     let built = BUILT.get_or_init(|| {
         let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml");
-        let build = escargot::CargoBuild::new().manifest_path(manifest).args(["--workspace", "--bins"]);
+        let mut build = escargot::CargoBuild::new().manifest_path(manifest).args(["--workspace", "--bins"]);
+        // Build scripts, ring's among them, run again if a variable changes that they watch, and with them the compiler.
+        // Those that `cargo test` sets would differ from those of a build in a shell.
+        for (name, _) in env::vars_os().filter(|(name, _)| set_for_tests(name)) {
+            build = build.env_remove(name);
+        }
         let messages = build.current_release().exec().unwrap();
         messages.filter_map(|message| executable(message.unwrap().decode().unwrap())).collect()
     });
     built.get(name).unwrap_or_else(|| panic!("no binary {name} among {:?}", built.keys())).clone()
+}
+
+fn set_for_tests(variable: &OsStr) -> bool {
+    variable.to_str().is_some_and(|name| name.starts_with("CARGO_MANIFEST_") || name.starts_with("CARGO_PKG_"))
 }
 
 fn executable(message: Message<'_>) -> Option<(String, PathBuf)> {
