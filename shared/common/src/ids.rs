@@ -168,7 +168,7 @@ text_id! {
     /// A web address shown to people, not called by the service; at most 2,048 bytes.
     Link("an http or https URL of at most 2,048 bytes", |t| {
         bounded(t, 2_048)
-            && (t.starts_with("https://") || t.starts_with("http://"))
+            && ["https://", "http://"].iter().any(|s| t.get(..s.len()).is_some_and(|t| t.eq_ignore_ascii_case(s)))
             && !t.chars().any(|c| c.is_control() || c.is_whitespace())
     });
 }

@@ -4,6 +4,7 @@ mod apply;
 mod event;
 mod message;
 mod rejection;
+mod web_link;
 
 pub use apply::{Applier, ApplyOutcome, Stores, TaggedOutcome};
 pub use message::{MAX_MESSAGE_BYTES, Message, parse};

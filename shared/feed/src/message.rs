@@ -7,10 +7,10 @@ use thiserror::Error;
 
 use super::event::EventMessage;
 use super::rejection::{BadField, Object, Rejection, bad_fields, read, sample};
+use super::web_link::WebLink;
 use common::event::{Event, EventKind};
 use common::ids::{
-    Id8, ItemId, ItemKind, Label, Link, ListingId, MarketplaceKey, MarketplaceKind, OrderId, OrderStatus, UserId,
-    VariantId,
+    Id8, ItemId, ItemKind, Label, ListingId, MarketplaceKey, MarketplaceKind, OrderId, OrderStatus, UserId, VariantId,
 };
 use common::money::Usd;
 use common::records::{
@@ -117,7 +117,7 @@ struct MarketplaceMessage {
     _type: String,
     key: MarketplaceKey,
     name: Label,
-    link: Link,
+    link: WebLink,
     kind: MarketplaceKind,
     enabled: bool,
     version: Version,
@@ -126,7 +126,7 @@ struct MarketplaceMessage {
 impl MarketplaceMessage {
     fn message(self) -> Message {
         let Self { key, name, link, kind, enabled, version, .. } = self;
-        Message::Marketplace(PublicMarketplace { key, name, link, kind, enabled }, version.0)
+        Message::Marketplace(PublicMarketplace { key, name, link: link.link(), kind, enabled }, version.0)
     }
 }
 
@@ -141,7 +141,7 @@ struct ItemMessage {
     kind: Option<ItemKind>,
     name: Option<Label>,
     slug: Option<Label>,
-    image: Option<Link>,
+    image: Option<WebLink>,
     variants: Option<Vec<Object<VariantMessage>>>,
     version: Version,
 }
@@ -184,7 +184,8 @@ impl ItemMessage {
         let kind = kind.ok_or_else(|| Rejection::new("kind", "missing field `kind`"));
         all([kind.clone().map(drop), at_most("variants", variants.len(), MAX_VARIANTS)])?;
         let kind = kind?;
-        Ok(Message::Item(PublicItemDetail { item: PublicItem { id, kind, name, slug, image }, variants }, version.0))
+        let item = PublicItem { id, kind, name, slug, image: image.map(WebLink::link) };
+        Ok(Message::Item(PublicItemDetail { item, variants }, version.0))
     }
 }
 

@@ -54,6 +54,8 @@ fn with(example: usize, pointer: &str, value: Value) -> Value {
 fn every_field_is_strict_and_named() {
     let cases = [
         (with(0, "/link", json!("ftp://x")), "link"),
+        (with(0, "/link", json!("https:///x")), "link"),
+        (with(1, "/image", json!("https://h/100%.png")), "image"),
         (with(0, "/kind", json!("P2P")), "kind"),
         (with(0, "/extra", json!(1)), "extra"),
         (with(0, "/version", json!(-1)), "version"),
