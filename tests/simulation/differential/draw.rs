@@ -24,9 +24,9 @@ const PRICES: [u64; 12] = [0, 1, 2, 99, 100, 101, 1_250, 1_250, 1_251, 99_950, M
 const KINDS: [&str; 4] = ["skin", "sticker", "case", "k_1"];
 const WORDS: [&str; 8] = ["AK-47 | Redline", "awp", "AWP", "Straße", "caf", "Dragon", "★ Bear", "100% _*"];
 /// Letters with their marks. Only whole ones are looked for.
-const LETTERS: [&str; 30] = [
+const LETTERS: [&str; 31] = [
     "a", "B", "b", "A", "-", " ", "|", "7", "ß", "ss", "SS", "ẞ", "é", "e\u{301}", "É", "e", "Σ", "σ", "ς", "Ä",
-    "A\u{308}", "İ", "i", "I", "i\u{307}", "™", "龍", "Ａ", "ａ", "&+",
+    "A\u{308}", "İ", "i", "I", "i\u{307}", "™", "龍", "Ａ", "ａ", "&+", "\u{a0}",
 ];
 const MINUTE: i64 = 60_000;
 const HOUR: i64 = 60 * MINUTE;

@@ -334,8 +334,9 @@ fn half_even(dividend: u64, divisor: u64) -> Cents {
     Cents(quotient + u64::from(is_up))
 }
 
-/// The letters of names that are not compared as they are, each with what it is compared as.
-const FOLDED: [(&str, &str); 15] = [
+/// The characters of names that are not compared as they are, each with what it is compared as.
+const FOLDED: [(&str, &str); 16] = [
+    ("\u{a0}", " "),
     ("i\u{307}", "i"),
     ("I\u{307}", "i"),
     ("İ", "i"),
@@ -353,7 +354,7 @@ const FOLDED: [(&str, &str); 15] = [
     ("Ж", "ж"),
 ];
 
-/// Returns what a text is compared as, if it is made of letters of ASCII and of [`FOLDED`], and of signs.
+/// Returns what a text is compared as, if it is made of letters of ASCII, of signs, and of [`FOLDED`].
 fn fold(text: &str) -> String {
     let spelled = |text: String, (from, to): &(&str, &str)| if text.is_ascii() { text } else { text.replace(from, to) };
     FOLDED.iter().fold(text.to_owned(), spelled).to_ascii_lowercase()

@@ -49,7 +49,8 @@ fn search_ignores_case_in_any_script_and_trims_nothing() {
         ("  ", 0),
         ("r", 5),
         ("όσ", 1),
-        ("\n", 0),
+        ("\u{a0}", 4),
+        ("★\tkaram", 1),
         ("e\nä", 0),
         ("\0", 0),
     ] {
