@@ -36,9 +36,9 @@ pub enum ApiError {
     /// 404: no prices for the variant.
     #[error("no prices for variant {0}")]
     PricesNotFound(VariantId),
-    /// 404: no such path.
+    /// 404: no such path. Holds the one that was probably meant.
     #[error("no such route")]
-    RouteNotFound,
+    RouteNotFound(Option<String>),
     /// 410: the log of changes no longer goes back to this position.
     #[error("position {0} expired")]
     PositionExpired(u64),
@@ -69,7 +69,7 @@ impl ApiError {
             Self::Invalid(_) => StatusCode::BAD_REQUEST,
             Self::KeyMissing | Self::KeyInvalid => StatusCode::UNAUTHORIZED,
             Self::HostNotAllowed | Self::ScopeMissing(_) => StatusCode::FORBIDDEN,
-            Self::ItemNotFound(_) | Self::PricesNotFound(_) | Self::RouteNotFound => StatusCode::NOT_FOUND,
+            Self::ItemNotFound(_) | Self::PricesNotFound(_) | Self::RouteNotFound(_) => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed(_) => StatusCode::METHOD_NOT_ALLOWED,
             Self::PositionExpired(_) => StatusCode::GONE,
             Self::RateLimited { .. } => StatusCode::TOO_MANY_REQUESTS,
@@ -88,7 +88,7 @@ impl ApiError {
             Self::ScopeMissing(_) => "api_keys.scope_missing",
             Self::ItemNotFound(_) => "items.not_found",
             Self::PricesNotFound(_) => "prices.not_found",
-            Self::RouteNotFound => "routes.not_found",
+            Self::RouteNotFound(_) => "routes.not_found",
             Self::MethodNotAllowed(_) => "routes.method_not_allowed",
             Self::PositionExpired(_) => "positions.expired",
             Self::RateLimited { .. } => "rate_limits.exceeded",
@@ -102,6 +102,7 @@ impl ApiError {
             Self::ScopeMissing(scope) => object([("scope", json!(scope))]),
             Self::ItemNotFound(id) => object([("id", json!(id))]),
             Self::PricesNotFound(id) => object([("variant_id", json!(id))]),
+            Self::RouteNotFound(Some(meant)) => object([("suggestion", json!(meant))]),
             Self::MethodNotAllowed(method) => object([("method", json!(method))]),
             Self::PositionExpired(position) => object([("position", json!(position))]),
             Self::RateLimited { budget, limit, retry_after } => object([
@@ -113,7 +114,7 @@ impl ApiError {
             | Self::KeyMissing
             | Self::KeyInvalid
             | Self::HostNotAllowed
-            | Self::RouteNotFound
+            | Self::RouteNotFound(None)
             | Self::Internal(_)
             | Self::Unavailable(_) => Map::new(),
         }

@@ -1,18 +1,23 @@
 //! Refuses requests that did not come through the deployment's edge. The edge sends a secret in a header of its own, so
 //! whoever calls the gateway's host name directly does not get past this check. Without an edge there is no secret, and
-//! nothing is checked.
+//! nothing is checked. Where requests came from is also where clients find the API.
 
 use common::runtime::Service;
+use http::header::HOST;
 use sha2::{Digest, Sha256};
 
 use super::error::ApiError;
 use super::gateway::Request;
+use super::reply::FORWARDED_PROTO;
 
 /// The header in which the edge sends its secret.
 pub const ORIGIN_HEADER: &str = "x-origin-secret";
 /// The environment variable with the accepted secrets, separated by blanks. There are two of them while the secret is
 /// rotated. If the variable is missing or empty, nothing is checked.
 pub const ORIGIN_VARIABLE: &str = "ORIGIN_SECRETS";
+
+/// The header in which the edge names the host that clients use. Whoever calls a gateway without an edge could send any.
+pub const PUBLIC_HOST_HEADER: &str = "x-public-host";
 
 /// Where requests may come from.
 #[derive(Clone, Default)]
@@ -40,6 +45,19 @@ impl Origin {
         let sent = request.headers().get(ORIGIN_HEADER).map(|value| hash(value.as_bytes()));
         if sent.is_some_and(|sent| accepted.contains(&sent)) { Ok(()) } else { Err(ApiError::HostNotAllowed) }
     }
+
+    /// Returns the scheme and the host under which the client reached the API. An edge that has no name of its own does
+    /// not tell. The host that the gateway was called by is not told then: the edge alone may know it.
+    pub fn base_url(&self, request: &Request) -> Option<String> {
+        let header = |name: &str| request.headers().get(name)?.to_str().ok();
+        let (scheme, host) = match self.accepted {
+            Some(_) => ("https", header(PUBLIC_HOST_HEADER)?),
+            None if header(FORWARDED_PROTO.as_str()) == Some("https") => ("https", header(HOST.as_str())?),
+            None => ("http", header(HOST.as_str())?),
+        };
+        let is_host = !host.is_empty() && host.bytes().all(|b| b.is_ascii_alphanumeric() || b".-:[]".contains(&b));
+        is_host.then(|| format!("{scheme}://{host}"))
+    }
 }
 
 /// Secrets are compared by their hashes. How long a comparison takes tells something about two hashes, and so nothing
@@ -50,6 +68,8 @@ fn hash(secret: &[u8]) -> [u8; 32] {
 
 #[cfg(test)]
 mod tests {
+    use http::HeaderName;
+
     use super::*;
 
     fn is_accepted(secrets: &str, sent: Option<&str>) -> bool {
@@ -79,6 +99,28 @@ mod tests {
             (" ", Some(" "), false),
         ] {
             assert_eq!(is_accepted(secrets, sent), expected, "{secrets:?}, {sent:?}");
+        }
+    }
+
+    #[test]
+    fn the_base_url_is_the_host_that_was_asked_and_with_an_edge_the_one_that_it_names() {
+        let asked = ("host", "h.example");
+        let https = ("x-forwarded-proto", "https");
+        for (secrets, headers, expected) in [
+            ("", &[asked, https][..], Some("https://h.example")),
+            ("", &[("host", "127.0.0.1:8080")], Some("http://127.0.0.1:8080")),
+            ("", &[("host", "[::1]:8080")], Some("http://[::1]:8080")),
+            ("", &[asked, https, (PUBLIC_HOST_HEADER, "evil.example")], Some("https://h.example")),
+            ("", &[("host", "h\"onload")], None),
+            ("", &[], None),
+            ("one", &[asked, https], None),
+            ("one", &[asked, (PUBLIC_HOST_HEADER, "api.example")], Some("https://api.example")),
+        ] {
+            let mut request = Request::default();
+            request.headers_mut().extend(
+                headers.iter().map(|(name, value)| (name.parse::<HeaderName>().unwrap(), value.parse().unwrap())),
+            );
+            assert_eq!(Origin::accepting(secrets).base_url(&request).as_deref(), expected, "{secrets:?}, {headers:?}");
         }
     }
 }

@@ -44,12 +44,32 @@ pub type ParamProblem = (FieldCode, Vec<(&'static str, Value)>);
 /// Longer names, in bytes, get no suggestion. Every known name is far shorter.
 const MAX_SUGGESTED_NAME_BYTES: usize = 32;
 
-const MALFORMED: ParamProblem = (FieldCode::Malformed, Vec::new());
+/// The most problems that an answer names. They are longer than what the client sent.
+const MAX_PROBLEMS: usize = 32;
+
+/// What other APIs call a parameter, and its name here.
+const SYNONYMS: [(&str, &str); 11] = [
+    ("count", PAGE_SIZE),
+    ("cursor", PAGE),
+    ("cursor", "after"),
+    ("limit", PAGE_SIZE),
+    ("offset", PAGE),
+    ("per_page", PAGE_SIZE),
+    ("query", "q"),
+    ("search", "q"),
+    ("since", "after"),
+    ("size", PAGE_SIZE),
+    ("skip", PAGE),
+];
+
+fn malformed(expected: &str) -> ParamProblem {
+    (FieldCode::Malformed, vec![("expected", json!(expected))])
+}
 
 /// Reads an endpoint's input from the decoded path parameters and the query as it was sent.
 ///
 /// # Errors
-/// One entry per bad parameter: those of the path first, then in the order of first appearance in the query.
+/// One entry per bad parameter, at most 32: those of the path first, then in the order of first appearance in the query.
 pub fn parse<I: Input>(path: &[(String, String)], raw_query: &str) -> Result<I, Vec<FieldError>> {
     let mut params = Params { path, query: pairs(raw_query), problems: Vec::new() };
     params.refuse_unknown_and_repeated(I::QUERY);
@@ -58,7 +78,7 @@ pub fn parse<I: Input>(path: &[(String, String)], raw_query: &str) -> Result<I, 
     problems.sort_by_key(|(place, _)| *place);
     match input {
         Some(input) if problems.is_empty() => Ok(input),
-        _ => Err(problems.into_iter().map(|(_, problem)| problem).collect()),
+        _ => Err(problems.into_iter().map(|(_, problem)| problem).take(MAX_PROBLEMS).collect()),
     }
 }
 
@@ -100,7 +120,7 @@ impl Params<'_> {
     /// Reads an optional query parameter. Returns `None` if it is absent or bad.
     pub fn query<T>(&mut self, name: &str, read: impl FnOnce(&str) -> Result<T, ParamProblem>) -> Option<T> {
         let (place, value) = self.single(name)?;
-        let outcome = value.as_deref().map_or(Err(MALFORMED), read);
+        let outcome = value.as_deref().map_or_else(|| Err(malformed("text in UTF-8, escaped as %XX")), read);
         match outcome {
             Ok(value) => Some(value),
             Err(refusal) => {
@@ -159,67 +179,65 @@ impl Params<'_> {
     }
 }
 
-/// Returns the allowed name that was probably meant. It is at most two edits away.
+/// Returns the allowed name that was probably meant: what others call it, or at most two edits away.
 fn suggestion(name: &str, allowed: &[&'static str]) -> Option<&'static str> {
     if name.len() > MAX_SUGGESTED_NAME_BYTES {
         return None;
     }
     let name = name.to_ascii_lowercase();
+    let mut synonyms = SYNONYMS.into_iter().filter(|(synonym, _)| *synonym == name);
+    if let Some((_, meant)) = synonyms.find(|(_, meant)| allowed.contains(meant)) {
+        return Some(meant);
+    }
     let near = allowed.iter().map(|known| (strsim::osa_distance(&name, known), *known));
     near.filter(|(edits, known)| *edits <= 2 && *edits < known.len()).min().map(|(_, known)| known)
 }
 
 /// Accepts any text except the empty one.
 pub fn text(value: &str) -> Result<String, ParamProblem> {
-    if value.is_empty() { Err(MALFORMED) } else { Ok(value.to_owned()) }
+    if value.is_empty() { Err(malformed("at least one character")) } else { Ok(value.to_owned()) }
 }
 
 /// Accepts a hyphenated UUID in any case.
 pub fn variant_id(value: &str) -> Result<VariantId, ParamProblem> {
-    value.parse().map_err(|_| MALFORMED)
+    value.parse().map_err(|_| malformed("a UUID with hyphens, such as 302e3e41-4703-51e3-9cc2-e551bdcec11e"))
 }
 
 /// Accepts an amount in US dollars.
 pub fn usd(value: &str) -> Result<Usd, ParamProblem> {
     value.parse().map_err(|error| match error {
-        UsdError::Malformed => MALFORMED,
+        UsdError::Malformed => malformed("a decimal number with at most two decimals, such as 12.50"),
         UsdError::Negative | UsdError::TooLarge => {
             (FieldCode::OutOfRange, vec![("min", json!(Usd::ZERO)), ("max", json!(Usd::MAX))])
         }
     })
 }
 
-/// Accepts an integer of at least `min` and, if there is a maximum, at most `max`.
-pub fn integer(value: &str, min: i64, max: Option<i64>) -> Result<i64, ParamProblem> {
+/// Accepts an integer from `min` to `max`.
+pub fn integer(value: &str, min: i64, max: i64) -> Result<i64, ParamProblem> {
     let digits = value.strip_prefix('-').unwrap_or(value);
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
-        return Err(MALFORMED);
+        return Err(malformed("a whole number, such as 2"));
     }
-    let in_range = value.parse().ok().filter(|n| *n >= min && max.is_none_or(|max| *n <= max));
-    in_range.ok_or_else(|| {
-        let mut bounds = vec![("min", json!(min))];
-        bounds.extend(max.map(|max| ("max", json!(max))));
-        (FieldCode::OutOfRange, bounds)
-    })
+    let in_range = value.parse().ok().filter(|n| (min..=max).contains(n));
+    in_range.ok_or_else(|| (FieldCode::OutOfRange, vec![("min", json!(min)), ("max", json!(max))]))
 }
 
 /// Accepts a position in the log of changes. One that no log reaches is as good as the last.
 pub fn position(value: &str) -> Result<u64, ParamProblem> {
     if value.is_empty() || !value.bytes().all(|b| b.is_ascii_digit()) {
-        return Err(MALFORMED);
+        return Err(malformed("a position in the log, such as 4711"));
     }
     Ok(value.parse().unwrap_or(u64::MAX))
 }
 
 /// Accepts one of the names in a closed list.
 pub fn one_of<T: ClosedEnum>(value: &str) -> Result<T, ParamProblem> {
+    let names = || T::MEMBERS.iter().map(|member| member.name()).collect::<Vec<_>>();
     if value.is_empty() {
-        return Err(MALFORMED);
+        return Err(malformed(&format!("one of: {}", names().join(", "))));
     }
-    value.parse().map_err(|_| {
-        let names: Vec<_> = T::MEMBERS.iter().map(|member| member.name()).collect();
-        (FieldCode::NotAllowed, vec![("allowed", json!(names))])
-    })
+    value.parse().map_err(|_| (FieldCode::NotAllowed, vec![("allowed", json!(names()))]))
 }
 
 /// The query parameter for the page number.
@@ -229,8 +247,8 @@ pub const PAGE_SIZE: &str = "page_size";
 
 /// Reads `page` and `page_size`, each with its default if it is absent.
 pub fn paging(params: &mut Params<'_>) -> Paging {
-    let page = params.query(PAGE, |v| integer(v, 1, None)).unwrap_or(1);
-    let page_size = params.query(PAGE_SIZE, |v| integer(v, 1, Some(Paging::MAX_SIZE))).unwrap_or(Paging::DEFAULT_SIZE);
+    let page = params.query(PAGE, |v| integer(v, 1, i64::MAX)).unwrap_or(1);
+    let page_size = params.query(PAGE_SIZE, |v| integer(v, 1, Paging::MAX_SIZE)).unwrap_or(Paging::DEFAULT_SIZE);
     Paging { page, page_size }
 }
 
@@ -310,7 +328,7 @@ mod tests {
 
         #[test]
         fn integers_agree_with_arithmetic(n in any::<i128>(), max in 1i64..1000) {
-            let read = integer(&n.to_string(), 1, Some(max));
+            let read = integer(&n.to_string(), 1, max);
             prop_assert_eq!(read.is_ok(), n >= 1 && n <= i128::from(max));
         }
     }

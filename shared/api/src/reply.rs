@@ -36,7 +36,7 @@ const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 const SERVICE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// The scheme of the client's request, which API Gateway sets.
-const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+pub(crate) const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 /// A year (RFC 6797). A client that came by https once comes back by nothing else.
 const ONLY_HTTPS: HeaderValue = HeaderValue::from_static("max-age=31536000");
 /// The methods that every route takes.
@@ -169,7 +169,7 @@ fn failure(error: ApiError) -> Response {
         | ApiError::ScopeMissing(_)
         | ApiError::ItemNotFound(_)
         | ApiError::PricesNotFound(_)
-        | ApiError::RouteNotFound
+        | ApiError::RouteNotFound(_)
         | ApiError::PositionExpired(_)
         | ApiError::Internal(_) => {}
     }
@@ -205,17 +205,18 @@ fn entity_tag(body: &[u8], compressed: bool) -> String {
 
 /// Returns whether `If-None-Match` names the tag (RFC 9110, section 13.1.2: weak comparison).
 fn matches_tag(headers: &HeaderMap, tag: &str) -> bool {
-    let values = headers.get_all(IF_NONE_MATCH).into_iter().filter_map(|value| value.to_str().ok());
-    let mut candidates = values.flat_map(|value| value.split(',')).map(str::trim);
-    candidates.any(|candidate| candidate == "*" || candidate.strip_prefix("W/").unwrap_or(candidate) == tag)
+    let values = headers.get_all(IF_NONE_MATCH).into_iter();
+    let mut candidates = values.flat_map(|value| value.as_bytes().split(|b| *b == b',')).map(<[u8]>::trim_ascii);
+    candidates.any(|tags| tags == b"*" || tags.strip_prefix(b"W/").unwrap_or(tags) == tag.as_bytes())
 }
 
 /// Returns whether `Accept-Encoding` accepts gzip, by its name or by `*`, with a weight above 0 (RFC 9110, section
 /// 12.5.3).
 fn accepts_gzip(headers: &HeaderMap) -> bool {
-    let values = headers.get_all(ACCEPT_ENCODING).into_iter().filter_map(|value| value.to_str().ok());
     let mut by_star = false;
-    for coding in values.flat_map(|value| value.split(',')) {
+    let values = headers.get_all(ACCEPT_ENCODING).into_iter().map(|value| String::from_utf8_lossy(value.as_bytes()));
+    let values: Vec<_> = values.collect();
+    for coding in values.iter().flat_map(|value| value.split(',')) {
         let (name, parameters) = coding.split_once(';').unwrap_or((coding, ""));
         let accepted = !is_weightless(parameters);
         match name.trim().to_ascii_lowercase().as_str() {
@@ -321,8 +322,8 @@ mod tests {
     use super::*;
     use common::clock::SystemClock;
 
-    fn accepting(value: &'static str) -> bool {
-        accepts_gzip(&HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static(value))]))
+    fn accepting(value: &str) -> bool {
+        accepts_gzip(&HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_bytes(value.as_bytes()).unwrap())]))
     }
 
     #[test]
@@ -330,7 +331,7 @@ mod tests {
         let mut request = Request::default();
         *request.method_mut() = http::Method::HEAD;
         let rate = Rate { limit: 60, remaining: 59, reset: 17, known: true };
-        let response = respond(&request, Err(ApiError::RouteNotFound), rate, None);
+        let response = respond(&request, Err(ApiError::RouteNotFound(None)), rate, None);
         assert!(matches!(response.body(), Body::Empty));
     }
 
@@ -339,7 +340,7 @@ mod tests {
         for (scheme, told) in [(Some("https"), Some("max-age=31536000")), (Some("http"), None), (None, None)] {
             let mut request = Request::default();
             request.headers_mut().extend(scheme.map(|scheme| (FORWARDED_PROTO, HeaderValue::from_static(scheme))));
-            for outcome in [Err(ApiError::KeyMissing), Err(ApiError::RouteNotFound)] {
+            for outcome in [Err(ApiError::KeyMissing), Err(ApiError::RouteNotFound(None))] {
                 let response = respond(&request, outcome, Rate::none(Timestamp::from_millis(0)), None);
                 let header = response.headers().get(STRICT_TRANSPORT_SECURITY).map(|value| value.to_str().unwrap());
                 assert_eq!(header, told, "{scheme:?}");
@@ -349,7 +350,7 @@ mod tests {
 
     #[test]
     fn gzip_is_used_only_where_it_is_accepted() {
-        for yes in ["gzip", "br, gzip;q=0.5", "*", "GZIP", "deflate,*;q=0.1"] {
+        for yes in ["gzip", "★, gzip", "br, gzip;q=0.5", "*", "GZIP", "deflate,*;q=0.1"] {
             assert!(accepting(yes), "{yes}");
         }
         for no in ["", "br", "gzip;q=0", "gzip; q=0.000, *", "identity", "*;q=0"] {
@@ -361,8 +362,12 @@ mod tests {
     fn a_tag_matches_weakly_in_a_list_or_by_star() {
         let tag = entity_tag(b"x", false);
         let given = |value: &str| {
-            matches_tag(&HeaderMap::from_iter([(IF_NONE_MATCH, HeaderValue::from_str(value).unwrap())]), &tag)
+            matches_tag(
+                &HeaderMap::from_iter([(IF_NONE_MATCH, HeaderValue::from_bytes(value.as_bytes()).unwrap())]),
+                &tag,
+            )
         };
+        assert!(given(&format!("\"★\", {tag}")) && given(&format!("W/\"é\",W/{tag}")));
         assert!(given("*") && given(&tag) && given(&format!("\"a\", W/{tag}")));
         assert!(!given("\"a\"") && !given(&entity_tag(b"x", true)) && !given(&entity_tag(b"y", false)));
     }

@@ -58,6 +58,45 @@ pub const PUBLIC: [&str; 4] = [DESCRIPTION.path, DOCS, MARKDOWN, LLMS];
 /// The function behind the gateway's `$default` route: description, docs page, 404 for the rest.
 pub const DEFAULT: &str = "openapi";
 
+/// Returns the path that was probably meant by one that is unknown: slashes that are too many, the beginning left out, or
+/// a word that is at most two edits away.
+pub fn meant(unknown: &str) -> Option<String> {
+    let asked = own(unknown);
+    let known = ROUTES.iter().map(|route| route.path).chain(PUBLIC);
+    let near = known.filter_map(|path| Some((edits(&own(path), &asked)?, path)));
+    let (_, path) = near.min_by_key(|(edits, _)| *edits)?;
+    let beginning = path.split('/').count() - 1 - own(path).len();
+    let segments = path.split('/').skip(1).enumerate().map(|(at, segment)| match at.checked_sub(beginning) {
+        Some(at) if segment.starts_with('{') => asked[at],
+        _ => segment,
+    });
+    Some(segments.fold(String::new(), |path, segment| path + "/" + segment))
+}
+
+/// Returns the segments of a path behind the beginning that many routes have.
+fn own(path: &str) -> Vec<&str> {
+    let mut segments = path.split('/').filter(|segment| !segment.is_empty()).peekable();
+    for beginning in ["v1", "public"] {
+        segments.next_if(|segment| segment.eq_ignore_ascii_case(beginning));
+    }
+    segments.collect()
+}
+
+/// Returns how many edits are between a path and a known one, unless there are too many for a slip.
+fn edits(known: &[&str], asked: &[&str]) -> Option<usize> {
+    let one = |(known, asked): (&&str, &&str)| {
+        if known.starts_with('{') {
+            return Some(0);
+        }
+        if asked.len() > 2 * known.len() + 2 {
+            return None;
+        }
+        Some(strsim::osa_distance(known, &asked.to_ascii_lowercase()))
+            .filter(|edits| *edits <= 2 && *edits < known.len())
+    };
+    if known.len() == asked.len() { known.iter().zip(asked).map(one).sum() } else { None }
+}
+
 impl Route {
     /// Returns the path parameters if the path, which the gateway has decoded, matches this route.
     pub fn matches<'a>(&self, path: &'a str) -> Option<Vec<(&'static str, &'a str)>> {
@@ -88,5 +127,28 @@ mod tests {
             assert_eq!(ITEM.matches(other), None, "{other}");
         }
         assert_eq!(ME.matches("/v1/public/me/"), None);
+    }
+
+    #[test]
+    fn an_unknown_path_names_the_one_that_is_meant() {
+        for (unknown, expected) in [
+            ("/v1/public/catalog/", Some("/v1/public/catalog")),
+            ("//v1/public/me", Some("/v1/public/me")),
+            ("/item/ak%2047", Some("/v1/public/items/ak%2047")),
+            ("/v1/items/x", Some("/v1/public/items/x")),
+            ("/v1/public/listing", Some("/v1/public/listings")),
+            ("/v1/public/Listings/Changes/", Some("/v1/public/listings/changes")),
+            ("/openapi.json", Some("/v1/openapi.json")),
+            ("/docs/", Some("/docs")),
+            ("/doc.md", Some("/docs.md")),
+            ("/", None),
+            ("/v1/public", None),
+            ("/v1/public/items", None),
+            ("/v1/public/users", None),
+            ("/v1/public/catalog/x", None),
+            ("/xx", None),
+        ] {
+            assert_eq!(meant(unknown).as_deref(), expected, "{unknown}");
+        }
     }
 }

@@ -89,22 +89,24 @@ async fn another_method_is_405_without_a_key() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unknown_route_is_404_without_a_key() {
     let target = Target::new().await;
-    for path in [
-        "/",
-        "/v1",
-        "/v1/public/me/",
-        "/v1/public/items",
-        "/v1/public/items/",
-        "/v1/public/items/a/b",
-        "/v2/public/me",
-        "/V1/public/me",
-        "/v1/openapi.json/",
-        "//",
+    for (path, meant) in [
+        ("/", None),
+        ("/v1", None),
+        ("/v1/public/me/", Some("/v1/public/me")),
+        ("/v1/public/items", None),
+        ("/v1/public/items/", None),
+        ("/v1/public/items/a/b", None),
+        ("/v1/public/item/a", Some("/v1/public/items/a")),
+        ("/v2/public/me", None),
+        ("/V1/public/me", Some("/v1/public/me")),
+        ("/v1/openapi.json/", Some("/v1/openapi.json")),
+        ("//", None),
     ] {
+        let params = meant.map_or_else(|| json!({}), |meant| json!({"suggestion": meant}));
         for method in ["GET", "POST", "DELETE"] {
             let reply = target.client.send(method, path, &[]).await;
             assert_eq!(reply.status, 404, "{method} {path}");
-            assert_eq!(reply.json(), json!({"error": {"code": "routes.not_found", "params": {}}}));
+            assert_eq!(reply.json(), json!({"error": {"code": "routes.not_found", "params": params}}));
             assert!(!reply.headers.contains_key("allow"), "{method} {path}");
             assert_eq!((reply.rate().0, reply.rate().1, reply.header("cache-control")), (0, 0, "no-store"));
             assert_untold(&reply);
