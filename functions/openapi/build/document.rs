@@ -129,6 +129,11 @@ pub(crate) fn list(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_sequence().into_iter().flatten()
 }
 
+/// Returns the values of a closed list.
+pub(crate) fn values(schema: &Value) -> Vec<&Value> {
+    list(&schema["enum"]).chain(Some(&schema["const"]).filter(|only| !only.is_null())).collect()
+}
+
 /// Puts what a merge key (`<<`) refers to in its place. The library does so for one level only, and loses the order.
 fn merged(value: Value) -> Value {
     match value {

@@ -3,6 +3,7 @@
 use yaml_serde::Value;
 
 use super::document::{Chapter, Document, content, text};
+use super::page::heading_anchor;
 use super::samples::{Call, curl};
 use super::tables;
 
@@ -24,11 +25,14 @@ pub(crate) fn render(document: &Document) -> String {
         format!("\n### {name}\n\n{about}{}", tables::record(document, schema, &str::to_owned))
     });
     format!(
-        "# {}\n\nVersion {}. OpenAPI description: `/v1/openapi.json`\n\n{}\n\n## Operations\n{operations}\n\
+        "# {}\n\nVersion {}. OpenAPI description: `/v1/openapi.json`\n\n{}\n\n## Operations\n\n{}\nEvery operation may also \
+         respond with these:\n\n{}{operations}\n\
          ## Events\n{}{}\n## Records\n{}",
         document.title(),
         document.version(),
         document.guide(),
+        tables::operations(document, &|operation| format!("#{}", heading_anchor(text(operation, "summary")))),
+        tables::common_responses(document, &str::to_owned),
         headers.unwrap_or_default(),
         events.collect::<String>(),
         records.collect::<String>(),
@@ -81,5 +85,5 @@ pub(crate) fn index(document: &Document) -> String {
 
 /// Returns a link to a heading of the Markdown.
 fn link(heading: &str) -> String {
-    format!("[{heading}](/docs.md#{})", heading.to_ascii_lowercase().replace(' ', "-"))
+    format!("[{heading}](/docs.md#{})", heading_anchor(heading))
 }

@@ -1,7 +1,7 @@
 "use strict";
 
-// Adds calls, tabs, copying, a search and a dark mode to the page, which shows the same text without it. Nothing is
-// stored: a reload forgets the key and every choice. What a response contains is only ever added as text.
+// Adds calls, tabs, copying, a search and a dark mode to the page, which shows the same text without it. Only the
+// language of the samples is stored: a reload forgets the key. What a response contains is only ever added as text.
 
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 
@@ -10,14 +10,6 @@ function element(name, attributes = {}, ...children) {
   for (const [attribute, value] of Object.entries(attributes)) made.setAttribute(attribute, value);
   made.append(...children);
   return made;
-}
-
-// The host: samples name the one that serves the page.
-
-function fillInHost({ dataset: { host } }) {
-  for (const code of all("code")) {
-    if (code.textContent.includes(host)) code.textContent = code.textContent.replaceAll(host, location.origin);
-  }
 }
 
 // Copying: each block of code has a button, and one line for all of them tells a screen reader how it ended.
@@ -57,6 +49,16 @@ function makeCopy(pre) {
 
 const tabs = [];
 
+/** Reads the stored language, or stores one. The browser may forbid both. */
+function language(chosen) {
+  try {
+    if (chosen) localStorage.setItem("language", chosen.tab.textContent);
+    return localStorage.getItem("language");
+  } catch {
+    return null;
+  }
+}
+
 function choose(chosen) {
   const before = chosen.tab.getBoundingClientRect().top;
   for (const { tab, panel } of tabs) {
@@ -76,6 +78,7 @@ function move(event, own) {
   event.preventDefault();
   const chosen = own.at(next % own.length);
   choose(chosen);
+  language(chosen);
   chosen.tab.focus();
 }
 
@@ -90,7 +93,7 @@ function makeTabs(samples) {
     return { tab, panel };
   });
   const list = element("div", { role: "tablist", "aria-label": "Language" }, ...own.map(({ tab }) => tab));
-  for (const each of own) each.tab.addEventListener("click", () => choose(each));
+  for (const each of own) each.tab.addEventListener("click", () => (choose(each), language(each)));
   list.addEventListener("keydown", (event) => move(event, own));
   samples.replaceChildren(list, ...own.map(({ panel }) => panel));
   tabs.push(...own);
@@ -142,12 +145,34 @@ function summary({ status, statusText, headers }) {
   return parts.join(" · ");
 }
 
-function show(form, curl, response, body) {
+/** Fills the first message whose placeholders all have a value. */
+function fill({ messages }, params) {
+  const filled = messages.map((message) =>
+    message.replace(/{(\w+)}/g, (placeholder, name) => [params[name] ?? placeholder].flat().join(", ")));
+  return filled.find((message) => !/{\w+}/.test(message)) ?? "";
+}
+
+/** Returns what an error means, in the words of the description. */
+async function meaning(body) {
+  try {
+    const { error: { code, params, fields = [] } } = JSON.parse(body);
+    const description = await (await fetch("/v1/openapi.json")).json();
+    const bad = fields.map((field) =>
+      element("li", {}, element("code", {}, field.field), ` ${fill(description["x-field-errors"][field.code], field.params)}`));
+    return [element("p", {}, fill(description["x-errors"][code], params)), element("ul", {}, ...bad)];
+  } catch {
+    // The gateway's own errors have another form.
+    return [];
+  }
+}
+
+async function show(form, curl, response, body) {
   const headers = [...response.headers].map(([name, value]) => `${name}: ${value}`).join("\n");
-  say(form, summary(response), response.ok,
+  const meant = response.ok ? [] : await meaning(body);
+  const fold = (title, text, attributes) => element("details", attributes, element("summary", {}, title), block(text));
+  say(form, summary(response), response.ok, ...meant,
     element("h5", {}, "Command"), block(curl, "wrap"),
-    element("h5", {}, "Body"), block(pretty(body)),
-    element("details", {}, element("summary", {}, "Headers"), block(headers)));
+    fold("Body", pretty(body), meant.length ? {} : { open: "" }), fold("Headers", headers, {}));
 }
 
 function say(form, text, isGood, ...details) {
@@ -166,7 +191,7 @@ async function send(form) {
   const shown = key ? '  -H "Authorization: Bearer $API_KEY" \\\n' : "";
   try {
     const response = await fetch(path, { headers, cache: "no-store", credentials: "omit", redirect: "error" });
-    show(form, `curl --compressed \\\n${shown}  '${location.origin}${path}'`, response, await response.text());
+    await show(form, `curl --compressed \\\n${shown}  '${location.origin}${path}'`, response, await response.text());
   } catch {
     say(form, "No response. Check the connection, and that the key has only the characters that you were given.", false);
   }
@@ -187,7 +212,35 @@ function makeCalls(form) {
   });
 }
 
-// The search: it leaves only the links whose section contains every word. Names that contain them stand out.
+// The search: it leaves only the links whose section contains every word, or what this page calls it. Names that contain
+// them stand out, and so do the words in the text.
+
+const SYNONYMS = {
+  pagination: "page_size", paging: "page_size", cursor: "page_size", offset: "page_size",
+  throttling: "rate limit", quota: "rate limit", ratelimit: "rate limit",
+  javascript: "typescript", js: "typescript", node: "typescript",
+  changelog: "growth", versioning: "growth", deprecation: "growth",
+  replay: "send deliveries again", resend: "send deliveries again", auth: "api key", token: "api key",
+};
+
+/** Marks where the words stand in the text, in browsers that can. */
+function mark(words) {
+  if (!CSS.highlights) return;
+  const highlight = new Highlight();
+  const texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
+  while (words.length && texts.nextNode()) {
+    const text = texts.currentNode.data.toLowerCase();
+    for (const word of words) {
+      for (let at = text.indexOf(word); at !== -1; at = text.indexOf(word, at + word.length)) {
+        const range = new Range();
+        range.setStart(texts.currentNode, at);
+        range.setEnd(texts.currentNode, at + word.length);
+        highlight.add(range);
+      }
+    }
+  }
+  CSS.highlights.set("found", highlight);
+}
 
 function makeSearch(field, found) {
   const entries = all("nav li").map((item) => {
@@ -198,7 +251,8 @@ function makeSearch(field, found) {
   const groups = all("nav h2");
   let shown = [];
   const search = () => {
-    const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const words = field.value.toLowerCase().split(/\s+/).filter(Boolean).map((word) => SYNONYMS[word] ?? word);
+    mark(words.filter((word) => word.length > 1));
     const has = (text) => words.every((word) => text.includes(word));
     shown = entries.filter(({ name, text }) => has(name) || has(text));
     const visible = new Set(shown.map(({ item }) => item));
@@ -255,21 +309,40 @@ function unfold() {
   target.scrollIntoView();
 }
 
+/** Marks the link of what stands at the top of the screen. */
+function follow(links) {
+  const places = links.flatMap((link) => document.getElementById(link.hash.slice(1)) ?? []);
+  // The contents have another order than the text.
+  places.sort((one, other) => one.compareDocumentPosition(other) & Node.DOCUMENT_POSITION_FOLLOWING ? -1 : 1);
+  const find = () => {
+    const at = places.findLast((place) => place.checkVisibility() && place.getBoundingClientRect().top < innerHeight / 4);
+    for (const link of links) {
+      const isHere = link.hash === `#${at?.id}`;
+      if (isHere === link.hasAttribute("aria-current")) continue;
+      if (isHere) link.setAttribute("aria-current", "true");
+      else link.removeAttribute("aria-current");
+      if (isHere && link.checkVisibility()) link.scrollIntoView({ block: "nearest" });
+    }
+  };
+  addEventListener("scroll", () => requestAnimationFrame(find), { passive: true });
+  find();
+}
+
 function makeContents(contents) {
   contents.addEventListener("click", (event) => {
     if (event.target.closest("a")) contents.hidePopover();
   });
 }
 
-fillInHost(document.querySelector("main"));
 makeSearch(document.querySelector("#search"), document.querySelector("#found"));
 all(".samples").forEach(makeTabs);
-if (tabs.length) choose(tabs[0]);
+if (tabs.length) choose(tabs.find(({ tab }) => tab.textContent === language()) ?? tabs[0]);
 all("main pre").forEach(makeCopy);
 document.body.append(said);
 makeTheme(document.querySelector("#theme"));
 all("form.call").forEach(makeCalls);
 makeContents(document.querySelector("#contents"));
+follow(all("nav a").filter((link) => link.hash));
 for (const tool of all("#theme, .search")) tool.hidden = false;
 addEventListener("hashchange", unfold);
 unfold();

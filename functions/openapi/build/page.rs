@@ -8,7 +8,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use sha2::{Digest, Sha256};
 use yaml_serde::Value;
 
-use super::document::{Chapter, Document, content, list, members, plain, text};
+use super::document::{Chapter, Document, content, list, members, plain, text, values};
 use super::samples::{self, Call};
 use super::{prose, tables};
 
@@ -56,7 +56,7 @@ pub(crate) fn render(document: &Document) -> String {
                     button #theme type="button" hidden {}
                 }
                 (navigation(document))
-                main #content data-host=(samples::HOST) { (body(document)) }
+                main #content { (body(document)) }
                 script { (PreEscaped(SCRIPT)) }
             }
         }
@@ -68,8 +68,11 @@ fn body(document: &Document) -> Markup {
     let (webhooks, calls): (Vec<_>, Vec<_>) = document.chapters().partition(|chapter| chapter.title == WEBHOOKS);
     html! {
         (prose::render(document.introduction()))
+        (prose::render(&tables::operations(document, &|operation| format!("#{}", operation_anchor(operation)))))
         @for chapter in &calls { (guide(chapter)) }
         h2 #operations { "Operations" (link_to("operations", "Operations")) }
+        p { "Every operation may also respond with these. Those with a budget need a key:" }
+        (prose::render(&tables::common_responses(document, &link)))
         @for (path, operation) in document.operations() { (call(document, path, operation)) }
         @for chapter in &webhooks { (guide(chapter)) }
         @if let Some((event, delivery)) = document.deliveries().next() {
@@ -115,7 +118,9 @@ fn record(document: &Document, name: &str, schema: &Value) -> Markup {
 /// Renders the navigation: a column beside the text, or what a button opens if the screen is narrow.
 fn navigation(document: &Document) -> Markup {
     let to = |kind, name| format!("#{}", anchor(kind, name));
-    let chapters: Vec<_> = document.chapters().map(|chapter| (to("", chapter.title), chapter.title)).collect();
+    let linked = |heading| (format!("#{}", heading_anchor(heading)), heading);
+    let chapters: Vec<_> = document.chapters().map(|chapter| linked(chapter.title)).collect();
+    let parts: Vec<_> = document.chapters().flat_map(parts).map(linked).collect();
     let events: Vec<_> = document.deliveries().map(|(event, _)| (to("event-", event), event)).collect();
     let records: Vec<_> = document.records().map(|(name, _)| (to("record-", name), name)).collect();
     let description = format!("OpenAPI description, version {}", document.version());
@@ -129,6 +134,7 @@ fn navigation(document: &Document) -> Markup {
                 p #found role="status" {}
             }
             (links("Guide", &chapters))
+            (links(WEBHOOKS, &parts))
             @for tag in document.tags() { (links(tag, &tagged(document, tag))) }
             div.names {
                 (links("Events", &events))
@@ -137,6 +143,11 @@ fn navigation(document: &Document) -> Markup {
             (links("For programs", &texts))
         }
     }
+}
+
+/// Returns the headings within the chapter of the webhooks, which is as long as all others.
+fn parts(Chapter { title, text }: Chapter<'_>) -> impl Iterator<Item = &str> {
+    text.lines().filter_map(|line| line.strip_prefix("### ")).filter(move |_| title == WEBHOOKS)
 }
 
 /// Returns the link and the title of each operation with a tag.
@@ -161,7 +172,7 @@ fn link_to(anchor: &str, title: &str) -> Markup {
 }
 
 fn guide(chapter: &Chapter<'_>) -> Markup {
-    let id = anchor("", chapter.title);
+    let id = heading_anchor(chapter.title);
     html! {
         section.chapter id=(id) {
             h2 { (chapter.title) (link_to(&id, chapter.title)) }
@@ -252,7 +263,7 @@ fn form(path: &str, parameters: &[&Value], needs_key: bool) -> Markup {
 fn field(parameter: &Value) -> Markup {
     let (name, example) = (text(parameter, "name"), plain(&parameter["example"]));
     let schema = &parameter["schema"];
-    let choices: Vec<&Value> = list(&schema["enum"]).collect();
+    let choices = values(schema);
     html! {
         @if !choices.is_empty() {
             select name=(name) {
@@ -285,8 +296,14 @@ fn operation_anchor(operation: &Value) -> String {
     format!("operation-{}", text(operation, "operationId"))
 }
 
+/// Returns the anchor of a heading, which is the same in the page, in its Markdown, and in the repository.
+pub(crate) fn heading_anchor(heading: &str) -> String {
+    let kept = heading.trim().chars().filter(|c| c.is_alphanumeric() || [' ', '-', '_'].contains(c));
+    kept.collect::<String>().to_lowercase().replace(' ', "-")
+}
+
 /// Returns an anchor: the kind of section, and a name in lower case with `-` for everything but ASCII letters and digits.
-pub(crate) fn anchor(kind: &str, name: &str) -> String {
+fn anchor(kind: &str, name: &str) -> String {
     let name = name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' });
     kind.chars().chain(name).collect()
 }

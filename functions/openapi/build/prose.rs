@@ -56,7 +56,7 @@ fn anchored(mut events: Vec<Event<'_>>) -> Vec<Event<'_>> {
         match event {
             Event::End(TagEnd::Heading(_)) => anchor.clear(),
             Event::Text(text) | Event::Code(text) => anchor.insert_str(0, text),
-            Event::Start(Tag::Heading { id, .. }) => *id = Some(super::page::anchor("", &anchor).into()),
+            Event::Start(Tag::Heading { id, .. }) => *id = Some(super::page::heading_anchor(&anchor).into()),
             _ => {}
         }
     }

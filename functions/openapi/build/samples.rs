@@ -11,7 +11,7 @@ use super::document::{list, plain, text};
 /// quotes of a shell or of a programming language.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// The host in every sample, which the guide names too. The page's script puts the page's own host in its place.
+/// The host in every text. The function puts the one that the client has asked in its place.
 pub(crate) const HOST: &str = "https://api.example.com";
 
 /// The call that the samples of an operation make: its examples for all path parameters and the first query parameter.

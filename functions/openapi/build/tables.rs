@@ -1,8 +1,10 @@
 //! The tables of the docs page, in Markdown: parameters, responses, and the fields of records.
 
+use std::collections::BTreeMap;
+
 use yaml_serde::Value;
 
-use super::document::{Document, content, list, members, plain, text};
+use super::document::{Document, content, list, members, plain, text, values};
 
 /// The headers that the guide explains for all operations, so no operation's tables repeat them.
 const COMMON: [&str; 11] = [
@@ -41,9 +43,38 @@ pub(crate) fn parameters(parameters: &[&Value], name: NameRecord<'_>) -> String 
     table(["Name", "In", "Type", "Meaning", "Example"], rows)
 }
 
-/// Returns a table of an operation's responses, with the headers that the guide does not explain.
+/// Returns a table of the operations, each with a link to its section.
+pub(crate) fn operations(document: &Document, link: &dyn Fn(&Value) -> String) -> String {
+    let rows = document.operations().map(|(path, operation)| {
+        let scope = match (operation["x-required-scope"].as_str(), list(&operation["security"]).next()) {
+            (Some(scope), _) => code(scope),
+            (None, Some(_)) => "any valid key".to_owned(),
+            (None, None) => "no key".to_owned(),
+        };
+        [code(&format!("GET {path}")), format!("[{}]({})", text(operation, "summary"), link(operation)), scope]
+    });
+    table(["Endpoint", "What it returns", "Needs"], rows)
+}
+
+/// Returns a table of an operation's own responses, with the headers that the guide does not explain.
 pub(crate) fn responses(document: &Document, operation: &Value, name: NameRecord<'_>) -> String {
-    let rows = document.responses(operation).into_iter().map(|(status, response)| {
+    let own = |status: &str| operation["responses"][status]["$ref"].is_null();
+    let responses = document.responses(operation).into_iter();
+    response_table(responses.filter(|(status, _)| own(status)), name)
+}
+
+/// Returns a table of the responses that many operations have.
+pub(crate) fn common_responses(document: &Document, name: NameRecord<'_>) -> String {
+    let mut common = BTreeMap::new();
+    for (_, operation) in document.operations() {
+        let all = document.responses(operation).into_iter();
+        common.extend(all.filter(|(status, _)| !operation["responses"][*status]["$ref"].is_null()));
+    }
+    response_table(common.into_iter(), name)
+}
+
+fn response_table<'a>(responses: impl Iterator<Item = (&'a str, &'a Value)>, name: NameRecord<'_>) -> String {
+    let rows = responses.map(|(status, response)| {
         let schema = &content(response)["schema"];
         let body = if schema.is_null() { String::new() } else { kind(schema, name) };
         let mut headers: Vec<&str> = members(&response["headers"]).map(|(header, _)| header).collect();
@@ -91,7 +122,7 @@ fn kind(schema: &Value, name: NameRecord<'_>) -> String {
         return name(reference.rsplit('/').next().unwrap_or_default());
     }
     let words = |schemas: &Value| list(schemas).map(|schema| kind(schema, name)).collect::<Vec<_>>().join(" or ");
-    let values: Vec<String> = list(&schema["enum"]).map(|value| code(&plain(value))).collect();
+    let values: Vec<String> = values(schema).into_iter().map(|value| code(&plain(value))).collect();
     let parts = [
         list(&schema["type"]).map(plain).collect::<Vec<_>>().join(" or "),
         text(schema, "type").to_owned(),

@@ -14,13 +14,16 @@ use api::line::{Facts, RequestLog, cause};
 use api::origin::Origin;
 use api::pipeline::check_method;
 use api::reply::{JSON, respond};
-use api::routes::{DESCRIPTION, DOCS, LLMS, MARKDOWN};
+use api::routes::{DESCRIPTION, DOCS, LLMS, MARKDOWN, meant};
 use api::{Handler, Reply, Request, Response, State};
 use common::aws::Missing;
 use common::clock::Clock;
 use common::runtime::Service;
 
-use http::header::{CONTENT_SECURITY_POLICY, HeaderMap, HeaderValue, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS};
+use http::header::{
+    ACCESS_CONTROL_ALLOW_ORIGIN, CONTENT_SECURITY_POLICY, HeaderMap, HeaderValue, REFERRER_POLICY,
+    X_CONTENT_TYPE_OPTIONS,
+};
 
 /// Includes a file that the build made.
 macro_rules! made {
@@ -31,6 +34,9 @@ macro_rules! made {
 
 /// The OpenAPI document, in JSON.
 pub const OPENAPI: &str = made!("openapi.json");
+
+/// The host that stands in the texts, and gives way to the one that the client has asked.
+const HOST: &str = "https://api.example.com";
 
 /// The path, the media type and the body of each text.
 const TEXTS: [(&str, &str, &str); 4] = [
@@ -62,15 +68,18 @@ impl Description {
         self.origin.check(request)?;
         let path = request.uri().path();
         let found = TEXTS.into_iter().find(|(known, ..)| *known == path);
-        let (path, content_type, body) = found.ok_or(ApiError::RouteNotFound)?;
+        let (path, content_type, body) = found.ok_or_else(|| ApiError::RouteNotFound(meant(path)))?;
         check_method(request)?;
-        Ok(Reply {
-            body: body.as_bytes().to_vec(),
-            content_type,
-            cache: DESCRIPTION.cache,
-            state: State::Untold,
-            headers: if path == DOCS { page_headers() } else { HeaderMap::new() },
-        })
+        let body = match self.origin.base_url(request) {
+            Some(base_url) => body.replace(HOST, &base_url),
+            // The server of the description is the one that it came from.
+            None => body.replace(&format!("\"{HOST}\""), "\"/\""),
+        };
+        let mut headers = if path == DOCS { page_headers() } else { HeaderMap::new() };
+        // Tools in browsers read it. Nothing else of the API is open to other origins.
+        headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+        let (body, cache) = (body.into_bytes(), DESCRIPTION.cache);
+        Ok(Reply { body, content_type, cache, state: State::Untold, headers })
     }
 
     fn answer(&self, request: &Request) -> Response {

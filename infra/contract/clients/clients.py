@@ -32,6 +32,8 @@ def go():
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(HERE / "go", folder)
     generate = ["openapi-generator-cli", "generate", "--generator-name", "go", "--input-spec", DESCRIPTION]
+    (folder / "market").mkdir()
+    shutil.copy(HERE / "go/ignore", folder / "market/.openapi-generator-ignore")
     run(*generate, "--config", HERE / "go/generator.json", "--output", folder / "market")
     run("go", "vet", "-C", folder, "./...")
     run("go", "build", "-C", folder, "-o", "client", ".")

@@ -23,8 +23,6 @@ LANGUAGES = {
     "Rust": (RUST, "src/bin/{}.rs", [MADE / "rust/debug/{}"]),
     "Go": (GO, "{}/main.go", [GO / "built/{}"]),
 }
-# The host in the samples. A browser shows the page's own host in its place.
-HOST = "https://api.example.com"
 
 
 class Page(HTMLParser):
@@ -65,7 +63,7 @@ def write(service):
             folder, path, _ = LANGUAGES[language]
             file = folder / path.format(name(number))
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(sample.replace(HOST, service.base_url) + "\n")
+            file.write_text(sample + "\n")
     return [name(number) for number in range(len(page.operations))]
 
 

@@ -5,11 +5,7 @@ import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { DESKTOP, PHONE, shot } from "./browser.mjs";
 
-const { BASE_URL } = process.env;
-
 const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-/** The host in the samples, until the script puts the page's own in its place. */
-const HOST = "https://api.example.com";
 const LANGUAGES = ["curl", "Python", "TypeScript", "Rust", "Go"];
 
 export async function nothing_hinders_anybody(browser) {
@@ -60,6 +56,9 @@ export function tabs_follow_the_keyboard(browser) {
     }
     await page.keyboard.press("ArrowLeft");
     assert.match(await visible(id), /^package main/);
+    await page.reload();
+    assert.equal(await chosen("operation-getMe"), "Go");
+    await page.locator(`#${id} [role=tab][tabindex="0"]`).focus();
     // One stop of the tabulator, then the sample.
     await page.keyboard.press("Tab");
     assert.match(await page.evaluate(() => document.activeElement.textContent), /^package main/);
@@ -72,12 +71,13 @@ export function the_search_finds(browser) {
     const before = (await links()).length;
     await page.keyboard.press("/");
     assert.equal(await page.evaluate(() => document.activeElement.id), "search");
-    const searches = { "wallet/balance": "Your balance", "Retry-After": "Rate limits", publiclisting: "PublicListing" };
+    const searches = { "wallet/balance": "Your balance", "Retry-After": "Rate limits", quota: "Rate limits", publiclisting: "PublicListing" };
     for (const [words, expected] of Object.entries(searches)) {
       await page.locator("#search").fill(words);
       const found = await links();
       assert.ok(found.includes(expected) && found.length < before, `${words}: ${found}`);
       assert.equal(await page.locator("#found").textContent(), `${found.length} found`);
+      assert.ok(await page.evaluate(() => CSS.highlights.get("found").size), words);
     }
     await shot(page, "search-desktop");
     await page.keyboard.press("Enter");
@@ -95,7 +95,7 @@ export function the_search_finds(browser) {
     await page.keyboard.type("balance");
     assert.ok((await links()).includes("Your balance"));
     await shot(page, "search-phone");
-    await page.getByRole("link", { name: "Your balance", exact: true }).click();
+    await page.locator("nav").getByRole("link", { name: "Your balance", exact: true }).click();
     assert.deepEqual(await links(), []);
   });
 }
@@ -107,7 +107,7 @@ export async function the_contents_open_and_close(browser) {
       const links = page.locator("nav a:visible");
       assert.equal(await links.count(), 0);
       await page.getByRole("button", { name: "Contents" }).press("Enter");
-      await page.getByRole("link", { name: "Your orders", exact: true }).press("Enter");
+      await page.locator("nav").getByRole("link", { name: "Your orders", exact: true }).press("Enter");
       await page.waitForURL(/#operation-listOrders$/);
       if (javaScriptEnabled) {
         assert.equal(await links.count(), 0);
@@ -133,6 +133,24 @@ export async function a_link_unfolds_its_record(browser) {
       assert.equal(await page.locator(".record table:visible").count(), 2);
     });
   }
+}
+
+export function the_contents_show_where_one_is(browser) {
+  return browser.onPage({}, async (page) => {
+    for (const [id, name] of [["operation-listOrders", "Your orders"], ["retries", "Retries"], ["errors", "Errors"]]) {
+      await page.locator(`#${id}`).evaluate((section) => section.scrollIntoView());
+      await page.locator("nav [aria-current=true]").getByText(name, { exact: true }).waitFor();
+      assert.equal(await page.locator("nav [aria-current]").count(), 1);
+    }
+  });
+}
+
+export function it_prints(browser) {
+  return browser.onPage({}, async (page) => {
+    await page.emulateMedia({ media: "print" });
+    assert.equal(await page.locator("nav:visible, button:visible, form:visible").count(), 0);
+    await shot(page, "print");
+  });
 }
 
 export function dark_and_light(browser) {
@@ -166,7 +184,7 @@ export async function without_the_script_everything_is_there(browser) {
       const summaries = page.locator(".samples summary").filter({ hasText: new RegExp(`^${language}$`) });
       assert.equal(await summaries.filter({ visible: true }).count(), operations, language);
     }
-    shown = (await texts(page)).map((text) => text.replaceAll(HOST, BASE_URL));
+    shown = await texts(page);
     await page.locator("#operation-searchListings").scrollIntoViewIfNeeded();
     await shot(page, "without-script-desktop");
   });

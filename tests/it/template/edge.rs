@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use api::CacheControl;
-use api::origin::{ORIGIN_HEADER, ORIGIN_VARIABLE};
+use api::origin::{ORIGIN_HEADER, ORIGIN_VARIABLE, PUBLIC_HOST_HEADER};
 use api::routes::{PUBLIC, ROUTES};
 use serde_json::{Value, json};
 use tests::{Template, edge_resource};
@@ -56,12 +56,12 @@ fn the_edge_keeps_no_error_of_one_caller_for_another() {
 }
 
 #[test]
-fn the_edge_sends_the_secret_in_the_header_that_functions_read() {
+fn the_edge_sends_the_secret_and_its_name_in_the_headers_that_functions_read() {
     let origins = distribution()["Origins"].clone();
-    let sent = json!([{
-        "HeaderName": ORIGIN_HEADER,
-        "HeaderValue": "{{resolve:secretsmanager:edge:SecretString:sent}}",
-    }]);
+    let sent = json!([
+        {"HeaderName": ORIGIN_HEADER, "HeaderValue": "{{resolve:secretsmanager:edge:SecretString:sent}}"},
+        {"HeaderName": PUBLIC_HOST_HEADER, "HeaderValue": "api.example.com"},
+    ]);
     assert_eq!(origins.as_array().unwrap().len(), 1);
     assert_eq!((&origins[0]["OriginCustomHeaders"], &origins[0]["DomainName"]), (&sent, &json!("origin.example.com")));
 }

@@ -244,7 +244,8 @@ fn merge(into: &mut Value, from: &Value) {
 pub fn edge_resource(id: &str) -> Value {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../infra/edge/template.yaml");
     let mut document = parse(&std::fs::read_to_string(path).unwrap());
-    for (parameter, value) in [("OriginHost", "origin.example.com"), ("OriginSecret", "edge")] {
+    let given = [("OriginHost", "origin.example.com"), ("OriginSecret", "edge"), ("DomainName", "api.example.com")];
+    for (parameter, value) in given {
         document["Parameters"][parameter]["Default"] = json!(value);
     }
     Values(&document).evaluated(&document["Resources"][id]["Properties"])

@@ -69,13 +69,19 @@ fn every_bad_parameter_fits_its_schema_and_fills_its_message() {
     let document = description();
     let mut seen = BTreeSet::new();
     for (query, message) in [
-        ("page=x", "It does not have the parameter's format."),
-        ("page=0", "It must be 1 or more."),
+        ("page=1.0", "It must be a whole number, such as 2."),
+        ("min_price=1,50", "It must be a decimal number with at most two decimals, such as 12.50."),
+        ("variant_id=x", "It must be a UUID with hyphens, such as 302e3e41-4703-51e3-9cc2-e551bdcec11e."),
+        ("sort=", "It must be one of: newest, price_asc, price_desc."),
+        ("item_id=%ff", "It must be text in UTF-8, escaped as %XX."),
+        ("page=0", "It must be from 1 to 9223372036854775807."),
         ("page_size=101", "It must be from 1 to 100."),
         ("min_price=-1", "It must be from 0.00 to 999999999999.99."),
         ("max_price=9999999999999", "It must be from 0.00 to 999999999999.99."),
         ("sort=up", "It must be one of: newest, price_asc, price_desc."),
         ("pagesize=1", "There is no such parameter. Is page_size meant?"),
+        ("limit=1", "There is no such parameter. Is page_size meant?"),
+        ("cursor=1", "There is no such parameter. Is page meant?"),
         ("utm_source=1", "There is no such parameter."),
         ("page=1&page=2", "It is given more than once."),
         ("min_price=2&max_price=1", "The minimum is above the maximum."),

@@ -2,9 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use common::event::EventKind;
 use common::timestamp::Timestamp;
+use hmac::{Hmac, KeyInit, Mac};
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
+use sha2::Sha256;
 
 use super::{description, misfits, resolved};
 
@@ -67,6 +72,29 @@ fn data_is_as_it_was_reported_and_the_feed_accepts_no_other() {
         let read = feed::parse(&message.to_string(), Timestamp::from_millis(0));
         assert_eq!(read.is_ok(), fits, "{name}: {value}: {read:?}");
     }
+}
+
+#[test]
+fn the_signatures_of_the_example_are_right() {
+    let document = description();
+    let id = body(&document, "listing.created")["example"]["id"].as_str().unwrap().to_owned();
+    let from = crate::OPENAPI.find(&format!("{{\"id\":\"{id}\"")).unwrap();
+    let mut example = serde_json::Deserializer::from_str(&crate::OPENAPI[from..]).into_iter::<IgnoredAny>();
+    example.next().unwrap().unwrap();
+    let sent = &crate::OPENAPI[from..from + example.byte_offset()];
+    let header = |name: &str| document["components"]["parameters"][name].clone();
+    let described = header("X-Service-Signature")["description"].as_str().unwrap().to_owned();
+    let secret = described.split('`').find(|text| text.starts_with("whsec_")).unwrap();
+    let sign = |key: &[u8], text: &[u8]| {
+        let mut mac = Hmac::<Sha256>::new_from_slice(key).unwrap();
+        mac.update(text);
+        mac.finalize().into_bytes()
+    };
+    let own = format!("sha256={}", hex::encode(sign(secret.as_bytes(), sent.as_bytes())));
+    assert_eq!(header("X-Service-Signature")["example"], own);
+    let signed = format!("{id}.{}.{sent}", header("webhook-timestamp")["example"]);
+    let standard = sign(&STANDARD.decode(&secret["whsec_".len()..]).unwrap(), signed.as_bytes());
+    assert_eq!(header("webhook-signature")["example"], format!("v1,{}", STANDARD.encode(standard)));
 }
 
 #[test]

@@ -58,7 +58,7 @@ fn operations(document: &Value) -> Vec<(&str, &Value)> {
 
 /// Returns every error that the service responds with.
 fn errors() -> [ApiError; 13] {
-    let invalid = FieldError::new("page_size", FieldCode::Malformed, []);
+    let invalid = FieldError::new("page_size", FieldCode::Duplicate, []);
     let budget = Budget::Scope(Scope::CatalogRead);
     [
         ApiError::Invalid(vec![invalid]),
@@ -67,7 +67,7 @@ fn errors() -> [ApiError; 13] {
         ApiError::ScopeMissing(Scope::CatalogRead),
         ApiError::ItemNotFound("no-such-item".to_owned()),
         ApiError::PricesNotFound(Uuid::nil().into()),
-        ApiError::RouteNotFound,
+        ApiError::RouteNotFound(Some("/docs".to_owned())),
         ApiError::MethodNotAllowed("POST".to_owned()),
         ApiError::RateLimited { budget, limit: 60, retry_after: 17 },
         ApiError::Internal(String::new()),
@@ -86,7 +86,7 @@ fn place(error: &ApiError) -> usize {
         ApiError::ScopeMissing(_) => 3,
         ApiError::ItemNotFound(_) => 4,
         ApiError::PricesNotFound(_) => 5,
-        ApiError::RouteNotFound => 6,
+        ApiError::RouteNotFound(_) => 6,
         ApiError::MethodNotAllowed(_) => 7,
         ApiError::RateLimited { .. } => 8,
         ApiError::Internal(_) => 9,

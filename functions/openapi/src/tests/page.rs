@@ -87,7 +87,16 @@ fn the_markdown_has_every_parameter_response_and_field() {
         // The guide has the header that every operation takes.
         let names = parameters(&document, operation).map(|one| one["name"].as_str().unwrap());
         assert_has_rows(heading, names.filter(|name| *name != "If-None-Match"));
-        assert_has_rows(heading, operation["responses"].as_object().unwrap().keys().map(String::as_str));
+        let (common, own): (Vec<_>, Vec<_>) =
+            operation["responses"].as_object().unwrap().iter().partition(|(_, response)| response["$ref"].is_string());
+        assert_has_rows(heading, own.iter().map(|(status, _)| status.as_str()));
+        // What many operations have stands once, before them.
+        let before = MARKDOWN.split_once("\n## Operations\n").unwrap().1.split("\n### ").next().unwrap();
+        for (status, _) in common {
+            assert!(before.contains(&format!("\n| {status} | ")), "{path}: {status}");
+            assert!(!section(heading).contains(&format!("\n| {status} | ")), "{path}: {status}");
+        }
+        assert!(before.contains(&format!("\n| `GET {path}` | [{heading}](#")), "{path}");
     }
     for (name, schema) in document["components"]["schemas"].as_object().unwrap() {
         assert_has_rows(name, schema["properties"].as_object().into_iter().flatten().map(|(field, _)| field.as_str()));

@@ -66,7 +66,7 @@ func sendABadParameter(ctx context.Context, client *market.APIClient) {
 	_, response, err := client.CatalogAPI.SearchCatalog(ctx).PageSize(pageSize + 1).Execute()
 	must(response.StatusCode == http.StatusBadRequest, "not a 400")
 	field := refusal(err).Fields[0]
-	must(field.Field == "page_size" && field.Code == market.FIELDCODE_OUT_OF_RANGE, "another field or code")
+	must(field.Field == "page_size" && field.Code == "out_of_range", "another field or code")
 }
 
 func useUpABudget(ctx context.Context, client *market.APIClient) {
