@@ -236,6 +236,7 @@ async fn an_input_is_named_for_what_it_is_and_each_bad_line_once() {
             (&[], "import {dir}/nowhere", "", 1, &["nowhere cannot be opened"], &[]),
             (&[], "import {dir}/pretty", "", 1, &["one JSON document", "jq -c"], &["line 2"]),
             (&[], "import {dir}/gzip", "", 1, &["it is compressed", "gunzip"], &["line 1:"]),
+            (&[], "feed send {dir}/pretty", "", 1, &["nothing was sent", "one JSON document"], &["line 2"]),
             (
                 &[],
                 "import {dir}/wrong",

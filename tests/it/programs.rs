@@ -20,8 +20,8 @@ use local::environment::Variables;
 use serde_json::{Value, json};
 use tests::webhooks_cli::{OWNER, WebhooksCli, text};
 use tests::{
-    Answer, Client, Receiver, Stack, TestQueue, base_bucket, binary, listing, local, marketctl, to_loopback, until,
-    uuid,
+    Answer, Client, Fault, Proxy, Receiver, Stack, TestQueue, base_bucket, binary, listing, local, marketctl,
+    to_loopback, until, uuid,
 };
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Command;
@@ -29,6 +29,25 @@ use webhooks::delivery::{Delivery, Lane, Progress, Status};
 
 fn variables(stack: &Stack) -> Variables {
     Variables::new(&stack.aws.endpoint_url)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_import_waits_for_a_store_that_is_away_and_then_goes_on() {
+    let stack = Stack::new().await;
+    let proxy = Proxy::start(&stack.aws.endpoint_url).await;
+    // From the first write on, until the tables were looked at in vain by every way in which an import does so.
+    let (mut has_begun, mut looks) = (false, 0);
+    proxy.plan(move |operation| {
+        has_begun |= operation == "TransactWriteItems";
+        looks += usize::from(has_begun && operation == "DescribeTable");
+        if has_begun && looks < 12 { Fault::Refuse } else { Fault::None }
+    });
+    let lines: Vec<_> =
+        (1..=30).map(|n| listing(n, "1.00", "2026-11-20T10:00:00Z", 1).to_string()).chain(["{}".to_owned()]).collect();
+    let run = marketctl(&Variables::new(&proxy.url), &["--json", "import", "-"], &lines.join("\n")).await;
+    let report = run.json();
+    assert_eq!((&report["applied"], &report["unchanged"]), (&json!(30), &json!(0)), "{run:?}");
+    assert_eq!((report["refused"].as_array().unwrap().len(), report.get("not_stored")), (1, None), "{run:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -219,6 +238,7 @@ async fn store(stack: &Stack, endpoint: &str, statuses: &[Status]) -> Vec<Timest
             endpoint_id: endpoint.parse().unwrap(),
             account_id: OWNER.parse().unwrap(),
             event: EventKind::ListingSold,
+            event_id: None,
             is_test: false,
             created_at: at,
             body: "{}".to_owned(),

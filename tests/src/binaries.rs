@@ -84,7 +84,7 @@ pub async fn marketctl(variables: &Variables, arguments: &[&str], input: &str) -
 /// the audit lines that it wrote.
 pub async fn audited_marketctl(variables: &Variables, arguments: &[&str], input: &str) -> (Program, Vec<Value>) {
     let stack = stack_name();
-    let own: &[&str] = if arguments.contains(&"--stack") { &[] } else { &["--stack", stack.as_str()] };
+    let own: &[&str] = if arguments.contains(&"--stack") { &["--yes"] } else { &["--yes", "--stack", stack.as_str()] };
     let mut child = Command::new(binary("marketctl"))
         .args(own)
         .args(arguments)

@@ -33,4 +33,4 @@ def exercise(service, command):
         timer.cancel()
     if process.returncode != 0:
         raise Failed(f"{command[-1]} ended with {process.returncode}")
-    service.marketctl("webhooks", "remove", endpoint["id"])
+    service.marketctl("webhooks", "remove", "--yes", endpoint["id"])

@@ -9,22 +9,38 @@ use crate::failure::CommandFailure;
 pub(crate) enum Confirmation {
     /// Somebody sits at a terminal.
     Asked,
-    /// A script goes on, as it always has, and so does somebody who gave `--yes`.
+    /// Nobody does: a script runs it, or `ssh HOST marketctl …`.
+    Unattended,
+    /// `--yes` was given.
     Given,
 }
 
 impl Confirmation {
     pub(crate) fn new(yes: bool) -> Self {
         let is_terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
-        if is_terminal && !yes { Self::Asked } else { Self::Given }
+        match (yes, is_terminal) {
+            (true, _) => Self::Given,
+            (false, true) => Self::Asked,
+            (false, false) => Self::Unattended,
+        }
     }
 
-    /// Asks whether to do something that cannot be undone, and goes on only if the answer is yes.
+    /// Asks whether to do something that cannot be undone, and goes on only if the answer is yes. Without a terminal it
+    /// goes on.
     pub(crate) fn ask(self, what: &str) -> Result<(), CommandFailure> {
         match self {
             Self::Asked => ask(what, &mut io::stdin().lock(), &mut io::stderr()),
-            Self::Given => Ok(()),
+            Self::Unattended | Self::Given => Ok(()),
         }
+    }
+
+    /// Does the same for what ends more than the one thing that the command names. Without a terminal it needs `--yes`.
+    pub(crate) fn require(self, what: &str) -> Result<(), CommandFailure> {
+        if self == Self::Unattended {
+            let message = format!("{what} This cannot be undone, and nobody is there to be asked");
+            return Err(CommandFailure::usage(message, "Nothing was done. Give --yes to go on."));
+        }
+        self.ask(what)
     }
 }
 
@@ -51,6 +67,7 @@ mod tests {
             outcome.is_ok()
         };
         assert_eq!(["y\n", "YES\n", "", "\n", "n\n", "yess\n"].map(asked), [true, true, false, false, false, false]);
-        assert!(Confirmation::Given.ask("").is_ok());
+        let outcomes = |confirmation: Confirmation| [confirmation.ask("").is_ok(), confirmation.require("").is_ok()];
+        assert_eq!([Confirmation::Given, Confirmation::Unattended].map(outcomes), [[true, true], [true, false]]);
     }
 }

@@ -44,7 +44,7 @@ struct Report {
 
 pub(crate) async fn send(source: &Source, session: &Session, output: Output) -> Result<(), CommandFailure> {
     let opened = source.open()?;
-    let mut input = Input::start(opened, &session.clock, MAX_MESSAGE_BYTES, true, |line| Ok(line.to_owned()));
+    let mut input = Input::start(opened, &session.clock, MAX_MESSAGE_BYTES, |line| Ok(line.to_owned()));
     let mut report = Report::default();
     let ended = send_all(session, &mut input, &mut report).await;
     let lines_read = input.finish(&mut report.refused);

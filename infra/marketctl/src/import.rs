@@ -2,8 +2,10 @@
 //! a message changes nothing unless it is newer than what is stored.
 //!
 //! A writer repeats a call many times before it gives up and moves on to the next one. If the store is down, it would take
-//! hours to get through a file in this way. So the tables are checked from time to time.
+//! hours to get through a file in this way. So the tables are checked from time to time, and an import waits until they
+//! are back.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::Path;
@@ -13,6 +15,7 @@ use std::time::Duration;
 use common::clock::{Clock, SystemClock};
 use common::preflight::{Problem, ResourceKind};
 use common::resources::Table;
+use common::store::StoreError;
 use feed::{Applier, ApplyOutcome, BadField, MAX_MESSAGE_BYTES, Message, Rejection, TaggedOutcome, parse};
 use pretraffic::inventory::check_table;
 use serde::Serialize;
@@ -20,13 +23,23 @@ use terminal::Output;
 
 use crate::cli::ImportOptions;
 use crate::failure::{CommandFailure, shortened, with_remedy};
-use crate::input::{Chunk, Input, RefusedField, RefusedLine, Source, Words};
+use crate::input::{Chunk, INTERRUPTED, Input, RefusedField, RefusedLine, Source, Words};
 use crate::session::Session;
 
 /// The pause before each check of the tables. A chunk that is written sooner than this causes no check at all.
 const CHECK_INTERVAL: Duration = Duration::from_secs(10);
 /// If all messages of a chunk fail, and there are at least this many, the fault lies with the store.
 const MIN_MESSAGES_OF_OUTAGE: usize = 20;
+
+/// The pause before each look whether the store is back.
+const PAUSE: Duration = Duration::from_secs(2);
+/// How long an import waits for the store.
+const PATIENCE: Duration = Duration::from_mins(15);
+/// How often messages are tried again whose writing fails although the store is there.
+const MAX_TRIES: u32 = 2;
+
+const NOT_STORED_HINT: &str = "Nothing is wrong with the lines that were not stored. Import the file again; lines that are \
+    already stored change nothing. If they fail again, `marketctl check` finds what is wrong.";
 
 const WORDS: Words = Words {
     done: "imported",
@@ -50,9 +63,10 @@ pub(crate) async fn run(options: &ImportOptions, session: &Session, output: Outp
     let mut report = Report::default();
     let ended = import(session, &mut input, &mut report).await;
     let lines_read = input.finish(&mut report.refused);
+    report.not_stored.sort_by_key(|line| line.line);
     output.print(&report, Report::text)?;
     rejects.map_or(Ok(()), |rejects| rejects.write(&report.refused))?;
-    WORDS.result(ended, lines_read, report.lines(), &report.refused)
+    report.result(ended, lines_read)
 }
 
 /// Checks the lines as an import does before it stores them, and stores none.
@@ -76,7 +90,7 @@ pub(crate) async fn validate(options: &ImportOptions, output: Output) -> Result<
 
 fn open(source: &Source, clock: &Arc<dyn Clock>) -> Result<Input<Message>, CommandFailure> {
     let (opened, now) = (source.open()?, Arc::clone(clock));
-    Ok(Input::start(opened, clock, MAX_MESSAGE_BYTES, false, move |line| parse(line, now.now())))
+    Ok(Input::start(opened, clock, MAX_MESSAGE_BYTES, move |line| parse(line, now.now())))
 }
 
 /// Imports all messages, chunk by chunk. The report has every line that was read, even if the import stops before the
@@ -86,18 +100,61 @@ async fn import(session: &Session, input: &mut Input<Message>, report: &mut Repo
     let mut applier = Applier::new(session.stores());
     while let Some(chunk) = input.next().await? {
         report.refused.extend(chunk.refused.iter().map(|(line, rejection)| from_rejection(*line, rejection)));
-        let lines: Vec<u64> = chunk.messages.iter().map(|(line, _)| *line).collect();
-        let outcomes = Box::pin(applier.apply(chunk.messages, &*session.clock));
-        tokio::select! {
-            biased;
-            outcomes = outcomes => report.settle(outcomes)?,
-            reason = wait_for_outage(session) => {
-                report.abandon(&lines, &reason);
-                return Err(reason);
-            }
-        }
+        Box::pin(store(session, &mut applier, chunk.messages, input, report)).await?;
     }
     Ok(())
+}
+
+/// Stores the messages of a chunk. If the store is away, waits until it is back and begins again, which is safe.
+async fn store(
+    session: &Session,
+    applier: &mut Applier,
+    messages: Vec<(u64, Message)>,
+    input: &mut Input<Message>,
+    report: &mut Report,
+) -> Result<(), String> {
+    let (mut left, mut tries) = (messages, 0);
+    loop {
+        let outcomes = {
+            let application = Box::pin(applier.apply(left.clone(), &*session.clock));
+            tokio::select! {
+                biased;
+                outcomes = application => Some(outcomes),
+                () = wait_for_outage(session) => None,
+            }
+        };
+        let failed = match outcomes {
+            Some(outcomes) => report.settle(outcomes),
+            None => left.iter().map(|(line, _)| (*line, "the store was away".to_owned())).collect(),
+        };
+        let Some(reason) = failed.values().next() else { return Ok(()) };
+        let is_all = failed.len() == left.len() && failed.len() >= MIN_MESSAGES_OF_OUTAGE;
+        let stopped = format!("none of {} messages could be stored: {reason}", failed.len());
+        left.retain(|(line, _)| failed.contains_key(line));
+        let back = match check_tables(session).await {
+            Ok(()) if tries == MAX_TRIES => {
+                report.not_stored(&failed);
+                return if is_all { Err(stopped) } else { Ok(()) };
+            }
+            Ok(()) => {
+                tries += 1;
+                Ok(())
+            }
+            Err(reason) => {
+                input.say(&format!("waiting, because {reason}"));
+                tokio::select! {
+                    back = wait_for_return(session) => back,
+                    () = input.interrupted() => Err(INTERRUPTED.to_owned()),
+                }
+            }
+        };
+        if let Err(reason) = back {
+            report.not_stored(&failed);
+            return Err(reason);
+        }
+        // What was under way when the store went away is unknown to this one.
+        *applier = Applier::new(session.stores());
+    }
 }
 
 /// Returns an error if nothing can be written to one of the tables.
@@ -115,60 +172,90 @@ async fn check_tables(session: &Session) -> Result<(), String> {
     Ok(())
 }
 
-/// Waits until the tables cannot be written to, and returns the reason.
-async fn wait_for_outage(session: &Session) -> String {
+/// Waits until the tables cannot be written to.
+async fn wait_for_outage(session: &Session) {
     let mut failed_before = false;
     loop {
         tokio::time::sleep(CHECK_INTERVAL).await;
         // A single failed check proves little: throttled writes may have used up the client's retries.
+        let fails = check_tables(session).await.is_err();
+        if fails && failed_before {
+            return;
+        }
+        failed_before = fails;
+    }
+}
+
+/// Waits until the tables can be written to again. Returns an error if that takes too long.
+async fn wait_for_return(session: &Session) -> Result<(), String> {
+    let gives_up_at = tokio::time::Instant::now() + PATIENCE;
+    loop {
+        tokio::time::sleep(PAUSE).await;
         match check_tables(session).await {
-            Err(reason) if failed_before => return reason,
-            checked => failed_before = checked.is_err(),
+            Err(_) if tokio::time::Instant::now() < gives_up_at => {}
+            checked => return checked,
         }
     }
 }
 
-/// How many lines were applied or changed nothing, and which were refused.
+/// How many lines were applied or changed nothing, which were refused, and which were not stored.
 #[derive(Debug, Default, Serialize)]
 struct Report {
     applied: u64,
     unchanged: u64,
     /// In the order of their line numbers.
     refused: Vec<RefusedLine>,
+    /// Lines with which nothing is wrong, in the same order: the store was away, or cannot read what it has.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    not_stored: Vec<RefusedLine>,
 }
 
 impl Report {
     /// Returns the number of lines in the report.
     fn lines(&self) -> u64 {
-        self.applied + self.unchanged + self.refused.len() as u64
+        self.applied + self.unchanged + (self.refused.len() + self.not_stored.len()) as u64
     }
 
-    /// Counts the outcomes of a chunk's messages. Returns an error if all of them failed, and there are at least
-    /// [`MIN_MESSAGES_OF_OUTAGE`]: then the store is down.
-    fn settle(&mut self, outcomes: Vec<TaggedOutcome<u64>>) -> Result<(), String> {
-        let (messages, mut errors) = (outcomes.len(), Vec::new());
+    /// Counts the outcomes of a chunk's messages. Returns the lines that may be stored if they are tried again, and why
+    /// they were not.
+    fn settle(&mut self, outcomes: Vec<TaggedOutcome<u64>>) -> BTreeMap<u64, String> {
+        let mut failed = BTreeMap::new();
         for (line, outcome) in outcomes {
             match outcome {
                 Ok(ApplyOutcome::Changed) => self.applied += 1,
                 Ok(ApplyOutcome::Unchanged) => self.unchanged += 1,
                 Ok(ApplyOutcome::Rejected(rejection)) => self.refused.push(from_rejection(line, &rejection)),
-                Err(error) => errors.push(whole(line, &error.to_string())),
+                Err(error @ (StoreError::Conflict | StoreError::Throttled | StoreError::Unavailable(_))) => {
+                    failed.insert(line, error.to_string());
+                }
+                Err(error @ (StoreError::InvalidRequest(_) | StoreError::Defect(_) | StoreError::Corrupt { .. })) => {
+                    self.not_stored.push(whole(line, &error.to_string()));
+                }
             }
         }
-        let away = errors.first().filter(|_| errors.len() == messages && messages >= MIN_MESSAGES_OF_OUTAGE);
-        let ended = away.map(|error| format!("none of {messages} messages could be stored: {}", error.reason));
-        self.refused.append(&mut errors);
-        ended.map_or(Ok(()), Err)
+        failed
     }
 
-    /// Counts messages as refused, because the import stopped before their outcome was known.
-    fn abandon(&mut self, lines: &[u64], reason: &str) {
-        let reason = format!("this may or may not have been stored: {reason}");
-        self.refused.extend(lines.iter().map(|line| whole(*line, &reason)));
+    /// Counts lines as not stored. A part of them may be, because an answer was lost.
+    fn not_stored(&mut self, failed: &BTreeMap<u64, String>) {
+        self.not_stored.extend(failed.iter().map(|(line, reason)| whole(*line, reason)));
+    }
+
+    /// Returns an error if the import stopped early, or if lines were refused or not stored.
+    fn result(&self, ended: Result<(), String>, lines_read: u64) -> Result<(), CommandFailure> {
+        let Self { refused, not_stored, .. } = self;
+        if ended.is_err() || not_stored.is_empty() {
+            return WORDS.result(ended, lines_read, self.lines(), refused);
+        }
+        let others = if refused.is_empty() { String::new() } else { format!(", and {} refused", refused.len()) };
+        let message = format!("{} of {} lines not stored{others}", not_stored.len(), self.lines());
+        let details = not_stored.iter().map(|line| format!("not stored: {line}"));
+        Err(CommandFailure::new(message, NOT_STORED_HINT)
+            .with_details(details.chain(refused.iter().map(ToString::to_string))))
     }
 
     fn text(&self) -> String {
-        let Self { applied, unchanged, refused } = self;
+        let Self { applied, unchanged, refused, not_stored } = self;
         if self.lines() == 0 {
             return "Nothing was imported.".to_owned();
         }
@@ -177,7 +264,11 @@ impl Report {
             0 => String::new(),
             count => format!(", {count} refused"),
         };
-        format!("{applied} applied, {unchanged} unchanged{why}{refused}.")
+        let not_stored = match not_stored.len() {
+            0 => String::new(),
+            count => format!(", {count} not stored"),
+        };
+        format!("{applied} applied, {unchanged} unchanged{why}{refused}{not_stored}.")
     }
 }
 
@@ -274,13 +365,12 @@ fn whole(line: u64, reason: &str) -> RefusedLine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use common::store::StoreError;
     use serde_json::json;
 
     #[test]
     fn the_document_names_line_field_and_reason() {
         let refused = vec![from_rejection(3, &Rejection::new("variants[0].wear", "missing")), whole(4, "no")];
-        let report = Report { applied: 2, unchanged: 1, refused };
+        let report = Report { applied: 2, unchanged: 1, refused, not_stored: Vec::new() };
         let expected = json!({ "applied": 2, "unchanged": 1, "refused": [
             { "line": 3, "field": "variants[0].wear", "reason": "missing" },
             { "line": 4, "field": "", "reason": "no" },
@@ -304,14 +394,20 @@ mod tests {
     }
 
     #[test]
-    fn messages_that_fail_one_and_all_end_the_import() {
-        let error = || Err(StoreError::Unavailable("away".to_owned()));
+    fn what_was_not_stored_is_no_fault_of_its_line() {
+        let (away, corrupt) = (StoreError::Unavailable("away".to_owned()), StoreError::corrupt("version"));
         let mut report = Report::default();
-        assert!(report.settle((1..=19).map(|line| (line, error())).collect()).is_ok());
-        assert!(report.settle((20..=60).map(|line| (line, error())).collect()).is_err());
-        let one_stored = (61..=99).map(|line| (line, error())).chain([(100, Ok(ApplyOutcome::Changed))]);
-        assert!(report.settle(one_stored.collect()).is_ok());
-        assert_eq!((report.applied, report.lines()), (1, 100));
-        assert_eq!(report.refused[0], whole(1, "away"));
+        let outcomes = [(1, Ok(ApplyOutcome::Changed)), (2, Err(away)), (3, Err(corrupt))];
+        let failed = report.settle(outcomes.into());
+        assert_eq!(failed, BTreeMap::from([(2, "away".to_owned())]));
+        report.not_stored(&failed);
+        assert_eq!((report.lines(), report.refused.len()), (3, 0));
+        let failure = report.result(Ok(()), 3).unwrap_err().text();
+        assert!(failure.starts_with("error: 2 of 3 lines not stored\n  not stored: line 3: "), "{failure}");
+        report.refused.push(whole(4, "no"));
+        let failure = report.result(Ok(()), 4).unwrap_err().text();
+        assert!(failure.contains("2 of 4 lines not stored, and 1 refused") && failure.contains("\n  line 4: no\n"));
+        let stopped = report.result(Err("gone".to_owned()), 4).unwrap_err().text();
+        assert!(stopped.starts_with("error: stopped after line 4: gone"), "{stopped}");
     }
 }

@@ -46,7 +46,7 @@ pub(crate) struct Arguments {
     /// Print only results and errors: no progress, no lines about changes
     #[arg(long, short, global = true, help_heading = COMMON)]
     pub(crate) quiet: bool,
-    /// Ask no question before what cannot be undone; without a terminal, none is asked
+    /// Ask no question before what cannot be undone; without a terminal, the worst of it needs this
     #[arg(long, short, global = true, help_heading = COMMON)]
     pub(crate) yes: bool,
     #[command(subcommand)]

@@ -52,7 +52,7 @@ pub(crate) async fn run(
         DeadLetterCommand::Show { id, queue, body } => show(id, queue, body, session, output).await,
         DeadLetterCommand::Resend(options) => resend(options, session, output).await,
         DeadLetterCommand::Delete(which) => {
-            confirmation.ask("This deletes these messages, and nothing else has them.")?;
+            confirmation.require("This deletes these messages, and nothing else has them.")?;
             delete(&which, session, output).await
         }
     }

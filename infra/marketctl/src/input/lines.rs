@@ -37,8 +37,8 @@ pub(super) struct Chunks<R, M> {
 
 impl<R: BufRead, M> Chunks<R, M> {
     /// Reads lines of at most `max_bytes` bytes each, not counting their endings.
-    pub(super) fn new(stream: R, max_bytes: usize, takes_any_text: bool, parse: Parse<M>) -> Self {
-        let lines = Lines { stream, max_bytes, takes_any_text, buffer: Vec::new() };
+    pub(super) fn new(stream: R, max_bytes: usize, parse: Parse<M>) -> Self {
+        let lines = Lines { stream, max_bytes, buffer: Vec::new() };
         Self { lines, parse, lines_read: 0, has_begun: false, error: None }
     }
 
@@ -94,7 +94,6 @@ impl<M> Chunk<M> {
 struct Lines<R> {
     stream: R,
     max_bytes: usize,
-    takes_any_text: bool,
     buffer: Vec<u8>,
 }
 
@@ -108,18 +107,15 @@ struct Line<'a> {
 }
 
 impl<R: BufRead> Lines<R> {
-    /// Passes over a byte order mark. Unless any text is welcome, fails if the stream is something else than lines, each
-    /// of which would be refused.
+    /// Passes over a byte order mark. Fails if the stream is something else than lines, each of which would be refused.
     fn begin(&mut self) -> io::Result<()> {
         let head = self.stream.fill_buf()?;
         let mark = if head.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
-        match other_than_lines(&head[mark..]) {
-            Some(what) if !self.takes_any_text => Err(io::Error::new(io::ErrorKind::InvalidData, what)),
-            _ => {
-                self.stream.consume(mark);
-                Ok(())
-            }
+        if let Some(what) = other_than_lines(&head[mark..]) {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, what));
         }
+        self.stream.consume(mark);
+        Ok(())
     }
 
     /// Returns the next line, or `None` at the end.
@@ -185,11 +181,11 @@ mod tests {
 
     fn chunks<R: Read>(stream: R) -> Chunks<BufReader<R>, Message> {
         let parse = |line: &str| parse(line, Timestamp::from_millis(0));
-        Chunks::new(BufReader::new(stream), MAX_MESSAGE_BYTES, false, Box::new(parse))
+        Chunks::new(BufReader::new(stream), MAX_MESSAGE_BYTES, Box::new(parse))
     }
 
     fn lines<R>(stream: R) -> Lines<R> {
-        Lines { stream, max_bytes: MAX_LINE_BYTES, takes_any_text: false, buffer: Vec::new() }
+        Lines { stream, max_bytes: MAX_LINE_BYTES, buffer: Vec::new() }
     }
 
     /// Reads every line of the stream through a buffer of seven bytes, so that longer lines take several reads. A line
@@ -258,8 +254,6 @@ mod tests {
             let error = chunks(stream).next().unwrap().unwrap_err().to_string();
             assert!(error.contains(what), "{error}");
         }
-        let any = Chunks::new(BufReader::new(&b"[\n"[..]), 9, true, Box::new(|line| Ok(line.to_owned()))).next();
-        assert_eq!(any.unwrap().unwrap().messages, [(1, "[".to_owned())]);
         for stream in [&b""[..], b"{", b"nonsense\n["] {
             assert!(chunks(stream).all(|chunk| chunk.is_ok()), "{}", stream.escape_ascii());
         }

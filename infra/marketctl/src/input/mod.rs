@@ -27,6 +27,9 @@ const BUFFER_BYTES: usize = 256 * 1_024;
 const BAR_TEMPLATE: &str = "{bar:32} {bytes} of {total_bytes}, {msg}, {eta} left";
 const SPINNER_TEMPLATE: &str = "{spinner} {bytes}, {msg}";
 
+/// Why a command stops at Ctrl-C.
+pub(crate) const INTERRUPTED: &str = "it was interrupted";
+
 /// A FILE argument; `-` is standard input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
@@ -84,17 +87,16 @@ pub(crate) struct Input<M> {
 
 impl<M: Send + 'static> Input<M> {
     /// Starts a thread that reads lines of at most `max_bytes` bytes and parses each into a message. A file that is
-    /// something else than lines is an error, unless any text is welcome.
+    /// something else than lines is an error.
     pub(crate) fn start(
         source: OpenedSource,
         clock: &Arc<dyn Clock>,
         max_bytes: usize,
-        takes_any_text: bool,
         parse: impl FnMut(&str) -> Result<M, Rejection> + Send + 'static,
     ) -> Self {
         let (sender, chunks) = mpsc::channel(1);
         let buffered = BufReader::with_capacity(BUFFER_BYTES, source.stream);
-        let parsed = Chunks::new(buffered, max_bytes, takes_any_text, Box::new(parse));
+        let parsed = Chunks::new(buffered, max_bytes, Box::new(parse));
         let thread = std::thread::spawn(move || {
             for chunk in parsed {
                 let last = chunk.is_err();
@@ -112,7 +114,7 @@ impl<M: Send + 'static> Input<M> {
         self.progress.show(self.lines_read, self.bytes_read);
         let received = tokio::select! {
             biased;
-            () = self.interrupt.interrupted() => return Err("it was interrupted".to_owned()),
+            () = self.interrupt.interrupted() => return Err(INTERRUPTED.to_owned()),
             received = self.chunks.recv() => received,
         };
         let chunk = match received {
@@ -126,6 +128,16 @@ impl<M: Send + 'static> Input<M> {
         self.lines_read += chunk.lines;
         self.bytes_read += chunk.bytes;
         Ok(Some(chunk))
+    }
+
+    /// Waits for Ctrl-C.
+    pub(crate) async fn interrupted(&self) {
+        self.interrupt.interrupted().await;
+    }
+
+    /// Shows in place of the progress what the command does, until the next chunk.
+    pub(crate) fn say(&self, what: &str) {
+        self.progress.bar.set_message(what.to_owned());
     }
 
     /// Ends the run, and puts the refused lines in order. Returns the number of the last line that was read; 0 if none
@@ -256,7 +268,7 @@ mod tests {
     async fn a_thread_that_breaks_down_is_not_the_end_of_the_file() {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
         let input = |stream: Box<dyn Read + Send>| {
-            Input::start(OpenedSource { stream, bytes: None }, &clock, 100, false, |line| Ok(line.len()))
+            Input::start(OpenedSource { stream, bytes: None }, &clock, 100, |line| Ok(line.len()))
         };
         let mut read = input(Box::new(&b"nonsense\n"[..]));
         assert_eq!(read.next().await.unwrap().unwrap().lines, 1);

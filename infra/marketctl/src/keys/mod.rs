@@ -16,7 +16,7 @@ use common::timestamp::Timestamp;
 use serde_json::json;
 use terminal::Output;
 
-use crate::audit::{Asked, Audit};
+use crate::audit::{Asked, Audit, tell};
 use crate::cli::{CreateKey, KeyChanges, KeyCommand};
 use crate::confirm::Confirmation;
 use crate::failure::{CommandFailure, none_left_out, shortened};
@@ -44,10 +44,8 @@ fn asked(command: &KeyCommand) -> Option<Asked> {
     match command {
         KeyCommand::Create(create) => Some(Asked::of_user("keys.create", create.user)),
         KeyCommand::Update { key_id, .. } => Some(Asked::about("keys.update", *key_id)),
-        KeyCommand::Revoke { key_id, user } => {
-            let of_one = key_id.map(|key_id| Asked::about("keys.revoke", key_id));
-            of_one.or_else(|| user.map(|user| Asked::of_user("keys.revoke", user)))
-        }
+        // The keys of a user have a line each.
+        KeyCommand::Revoke { key_id, .. } => key_id.map(|key_id| Asked::about("keys.revoke", key_id)),
         KeyCommand::Rotate { key_id, .. } => Some(Asked::about("keys.rotate", *key_id)),
         KeyCommand::List { .. } | KeyCommand::Show { .. } | KeyCommand::Identify { .. } => None,
     }
@@ -55,22 +53,21 @@ fn asked(command: &KeyCommand) -> Option<Asked> {
 
 /// Asks before keys end for good, and names whose they are.
 async fn confirm(command: &KeyCommand, session: &Session, confirmation: Confirmation) -> Result<(), CommandFailure> {
-    if confirmation == Confirmation::Given {
-        return Ok(());
-    }
     let named = async |id: KeyId| {
         let owner = session.keys().get(id).await.ok().map(|key| format!(" of user {}", key.user_id));
         format!("key {id}{}", owner.unwrap_or_default())
     };
     match command {
-        KeyCommand::Revoke { key_id: Some(id), .. } => {
+        KeyCommand::Revoke { key_id: Some(id), .. } if confirmation == Confirmation::Asked => {
             confirmation.ask(&format!("This ends {} at once.", named(*id).await))
         }
         KeyCommand::Revoke { user: Some(user), .. } => {
-            confirmation.ask(&format!("This ends all keys of user {user} at once."))
+            confirmation.require(&format!("This ends all keys of user {user} at once."))
         }
-        KeyCommand::Rotate { key_id, overlap } if overlap.is_zero() => confirmation
-            .ask(&format!("This ends {} at once; --overlap lets both be used for a while.", named(*key_id).await)),
+        KeyCommand::Rotate { key_id, overlap } if overlap.is_zero() && confirmation == Confirmation::Asked => {
+            confirmation
+                .ask(&format!("This ends {} at once; --overlap lets both be used for a while.", named(*key_id).await))
+        }
         _ => Ok(()),
     }
 }
@@ -129,6 +126,12 @@ async fn perform(
             if let Some(user) = user {
                 let AllRevoked { mut revoked, failed } = keys.revoke_all(user).await?;
                 revoked.sort_unstable();
+                tell(session, "keys.revoke", revoked.iter().map(|key_id| (Some(user), (*key_id).into()))).await;
+                let list = keys.list(user).await?;
+                if failed.is_empty() && list.readable.is_empty() && list.unreadable.is_empty() {
+                    let hint = "Is it the id of another user? `marketctl keys show KEY_ID` names a key's user.";
+                    return Err(CommandFailure::new(format!("user {user} has no keys"), hint));
+                }
                 output.print(&RevokedKeys { user_id: user, revoked }, show::all_revoked)?;
                 none_failed(&failed)?;
             } else if let Some(key_id) = key_id {

@@ -50,7 +50,7 @@ pub(crate) async fn run(
 fn confirm(command: &WebhookCommand, confirmation: Confirmation) -> Result<(), CommandFailure> {
     match command {
         WebhookCommand::Remove { id } => {
-            confirmation.ask(&format!("This removes endpoint {id}, and ends its pending and held deliveries."))
+            confirmation.require(&format!("This removes endpoint {id}, and ends its pending and held deliveries."))
         }
         WebhookCommand::RotateSecret { id, expire_old: true, .. } => confirmation.ask(&format!(
             "Only the newest secret of endpoint {id} will sign. A receiver without it refuses every delivery."

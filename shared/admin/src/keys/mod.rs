@@ -69,7 +69,7 @@ pub enum AdminError {
     /// Somebody else changed the key at the same moment. Nothing was done.
     #[error("somebody else changed the key at the same moment; check it and try again")]
     Changed,
-    #[error("the user has {most} keys that are accepted, and may have no more; revoke one first")]
+    #[error("a user may have at most {most} keys that are accepted, and this one has no room; revoke one first")]
     TooMany { most: u32 },
     /// Nothing was done. Another key may be made after so many seconds.
     #[error("{most} keys were made for the user today, and no more are; try again in {seconds} seconds")]
