@@ -50,6 +50,7 @@ async fn functions_of_the_api_answer_as_in_process_and_log_a_line_without_key_or
         let mut event = http_event(route.path, path, query, &json!({"authorization": format!("Bearer {key}")}));
         // Headers that nobody reads fail no request, whatever is in them.
         for (name, value) in [
+            ("host", json!(in_process.instance.base_url.strip_prefix("http://"))),
             ("user-agent", json!("Bot ★ é")),
             ("x-delete", json!("\u{7f}")),
             ("x-line-end", json!("a\r\nb")),

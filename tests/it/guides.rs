@@ -11,7 +11,7 @@ use admin::webhooks::NewEndpoint;
 use api::auth::KeyText;
 use common::clock::{Clock, SystemClock};
 use common::event::EventKind;
-use common::ids::UserId;
+use common::ids::{EventId, UserId};
 use common::timestamp::Timestamp;
 use feed::{Rejection, parse};
 use futures_util::future::join_all;
@@ -68,6 +68,7 @@ fn the_guides_example_is_signed_as_we_sign() {
         ("Content-Type", "application/json".to_owned()),
         ("X-Service-Delivery-Id", id.to_owned()),
         ("X-Service-Event", event.to_owned()),
+        ("X-Service-Event-Id", headers["X-Service-Event-Id"].parse::<EventId>().unwrap().to_string()),
         ("X-Service-Signature", service_signature(&secret, body.as_bytes())),
         ("X-Service-Timestamp", sent_at.seconds().to_string()),
         ("webhook-id", id.to_owned()),

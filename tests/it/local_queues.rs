@@ -117,7 +117,14 @@ async fn after_a_kill_the_feed_is_applied_and_every_delivery_is_made() {
     queue(Queue::Feed).send(&messages.map(|message| message.to_string()).collect::<Vec<_>>()).await;
     let carried = |event| {
         let (id, body) = (delivery_id(uuid(event).into(), endpoint), "{}".to_owned());
-        Carried::new(id, (user.into(), endpoint), EventKind::ListingSold, SystemClock::new().now(), body).unwrap()
+        Carried::new(
+            id,
+            (user.into(), endpoint),
+            (uuid(event).into(), EventKind::ListingSold),
+            SystemClock::new().now(),
+            body,
+        )
+        .unwrap()
     };
     let first = (21..=40).map(|event| QueueMessage::First(Arc::new(carried(event))));
     queue(Queue::WebhooksFirst).send(&first.map(|one| serde_json::to_string(&one).unwrap()).collect::<Vec<_>>()).await;

@@ -70,6 +70,7 @@ fn delivery(progress: Progress) -> Delivery {
         endpoint_id: uuid(2).into(),
         account_id: uuid(3).into(),
         event: EventKind::ListingSold,
+        event_id: Some(uuid(7).into()),
         is_test: false,
         created_at: time(0),
         body: "{}".to_owned(),

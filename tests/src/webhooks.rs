@@ -84,12 +84,14 @@ pub async fn until<T: Debug>(mut look: impl AsyncFnMut() -> T, is_so: impl Fn(&T
 
 /// Returns the delivery of the event with this number to an endpoint, as it is when it is created.
 pub fn delivery(event: u128, endpoint: &WebhookEndpoint, status: Status, created_at: Timestamp) -> Delivery {
-    let id = delivery_id(Uuid::from_u128(event).into(), endpoint.id);
+    let event_id = Uuid::from_u128(event).into();
+    let id = delivery_id(event_id, endpoint.id);
     Delivery {
         id,
         endpoint_id: endpoint.id,
         account_id: endpoint.account_id,
         event: EventKind::ListingSold,
+        event_id: Some(event_id),
         is_test: false,
         created_at,
         body: "{}".to_owned(),

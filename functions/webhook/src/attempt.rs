@@ -209,7 +209,7 @@ fn headers(
     let body = delivery.body.as_bytes();
     let id = HeaderValue::try_from(delivery.id.to_string())?;
     let timestamp = HeaderValue::from(sent_at.seconds());
-    let mut headers = HeaderMap::with_capacity(10);
+    let mut headers = HeaderMap::with_capacity(12);
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(USER_AGENT, HeaderValue::from_static("marketplace-webhooks/1"));
     headers.insert(ACCEPT, HeaderValue::from_static("*/*"));
@@ -225,6 +225,13 @@ fn headers(
         ("webhook-signature", HeaderValue::try_from(standard)?),
     ] {
         headers.insert(HeaderName::from_static(name), value);
+    }
+    if let Some(event_id) = delivery.event_id {
+        let event_id = HeaderValue::try_from(event_id.to_string())?;
+        headers.insert(HeaderName::from_static("x-service-event-id"), event_id);
+    }
+    if delivery.is_test {
+        headers.insert(HeaderName::from_static("x-service-test"), HeaderValue::from_static("true"));
     }
     Ok(headers)
 }

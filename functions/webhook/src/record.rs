@@ -59,6 +59,7 @@ impl Webhook {
         }
         let now = self.clock.now();
         let warning = FailingNotice::after_failure(endpoint, delivery, &attempt, self.schedule, now);
+        let switched_off = DisabledNotice::new(endpoint, delivery, &attempt, now);
         match after_failure(dispatch, *lease, attempt, endpoint.epoch, delivery.is_test, self.schedule, now) {
             AfterFailure::Again(wait, step) => {
                 // What makes the next attempt come is prepared before the record, so a crash in between cannot lose it.
@@ -78,7 +79,9 @@ impl Webhook {
                 };
                 Ok(AttemptResult { outcome, wake_at: Some(wake_at), is_prompt: None })
             }
-            AfterFailure::GiveUp(step) if !delivery.is_test => Ok(self.give_up(made, &step, now).await?.into()),
+            AfterFailure::GiveUp(step) if !delivery.is_test => {
+                Ok(self.give_up(made, &step, &switched_off).await?.into())
+            }
             AfterFailure::GiveUp(step) => Ok(self.step(dispatch, &step, DispatchOutcome::Unacknowledged).await?.into()),
         }
     }
@@ -101,16 +104,16 @@ impl Webhook {
         &self,
         made: &Claimed<'_>,
         step: &Transition,
-        now: Timestamp,
+        notice: &DisabledNotice,
     ) -> Result<DispatchOutcome, StoreError> {
         let Claimed { dispatch, delivery, endpoint, .. } = made;
         if delivery.progress.epoch != Some(endpoint.epoch) {
             return self.step(dispatch, step, DispatchOutcome::Exhausted).await;
         }
-        let notice = DisabledNotice::new(endpoint, dispatch.delivery_id, now);
-        match self.store.switch_off(step, endpoint, &notice, self.notice_wake_at(now)).await? {
+        let wake_at = self.notice_wake_at(notice.disabled_at);
+        match self.store.switch_off(step, endpoint, notice, wake_at).await? {
             DisableOutcome::Done => {
-                let DisabledNotice { about: About { endpoint_id, account_id, .. }, delivery_id, .. } = &notice;
+                let DisabledNotice { about: About { endpoint_id, account_id, .. }, delivery_id, .. } = notice;
                 tracing::warn!(%endpoint_id, %account_id, %delivery_id, "switched off");
                 self.send_notice(notice.about.notice_id).await;
                 Ok(DispatchOutcome::SwitchedOff)

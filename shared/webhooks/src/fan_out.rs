@@ -104,7 +104,7 @@ impl FanOut {
 fn carried(event: &Event, endpoint: &WebhookEndpoint, now: Timestamp) -> Result<Carried, StoreError> {
     let id = delivery_id(event.id, endpoint.id);
     let body = body(id, event.kind, event.created_at, &event.data);
-    Ok(Carried::new(id, (endpoint.account_id, endpoint.id), event.kind, now, body)?)
+    Ok(Carried::new(id, (endpoint.account_id, endpoint.id), (event.id, event.kind), now, body)?)
 }
 
 /// Returns the outcome of an event before any delivery is sent. It is an error if an endpoint that may
@@ -155,6 +155,13 @@ impl Pace {
 pub fn body(delivery: DeliveryId, kind: EventKind, created_at: Timestamp, data: &str) -> String {
     // Id, event name and time have no characters that JSON would escape.
     format!(r#"{{"id":"{delivery}","event":"{kind}","created_at":"{created_at}","data":{data}}}"#)
+}
+
+/// Returns the body of a test with sample data. It says so, in reach of both signatures: a receiver in production must
+/// not book it.
+pub fn test_body(delivery: DeliveryId, kind: EventKind, created_at: Timestamp) -> String {
+    let data = kind.sample_data();
+    format!(r#"{{"id":"{delivery}","event":"{kind}","created_at":"{created_at}","test":true,"data":{data}}}"#)
 }
 
 #[cfg(test)]
@@ -210,5 +217,7 @@ mod tests {
             "\n\t\"deposit_id\":\"5E9A3C21-7f64-4d18-9b0a-2c8d1e6f4a70\" }}",
         );
         assert_eq!(body(delivery, EventKind::WalletDeposit, created_at, data), expected);
+        let test = test_body(delivery, EventKind::WalletDeposit, created_at);
+        assert!(test.contains(r#"10:04:31.250Z","test":true,"data":{""#), "{test}");
     }
 }

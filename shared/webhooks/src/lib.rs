@@ -14,7 +14,7 @@ mod queues;
 mod schedule;
 
 pub use drain::Drains;
-pub use fan_out::{FIRST_ATTEMPTS_PER_SECOND, FanOut, body};
+pub use fan_out::{FIRST_ATTEMPTS_PER_SECOND, FanOut, body, test_body};
 pub use notice::Notices;
 pub use queues::{DrainMessage, QueueMessage, Queues, Unsent};
 pub use schedule::{ATTEMPTS, DELAYS_SECONDS, Schedule, Wait, delivery_id};

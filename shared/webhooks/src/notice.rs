@@ -9,6 +9,7 @@ use crate::endpoint::WebhookEndpoint;
 use crate::schedule::{ATTEMPTS, Schedule, WARNING_ATTEMPT};
 use crate::store::WebhookStore;
 use common::aws::Missing;
+use common::event::EventKind;
 use common::ids::{DeliveryId, EndpointId, NoticeId, UserId};
 use common::resources::Queue;
 use common::runtime::Service;
@@ -44,6 +45,12 @@ pub struct DisabledNotice {
     pub about: About,
     /// The delivery whose last retry failed.
     pub delivery_id: DeliveryId,
+    /// What it reports. Like the answer below, it is `None` if the notice was lost and made again.
+    pub event: Option<EventKind>,
+    /// The HTTP status of the last answer, if there was one.
+    pub last_status: Option<u16>,
+    /// What went wrong with the last attempt.
+    pub last_error: Option<String>,
     /// When the endpoint was switched off.
     pub disabled_at: Timestamp,
 }
@@ -94,11 +101,14 @@ impl EndpointNotice {
 }
 
 impl DisabledNotice {
-    /// Returns the notice that an endpoint is switched off now, because of this delivery.
-    pub fn new(endpoint: &WebhookEndpoint, delivery_id: DeliveryId, now: Timestamp) -> Self {
+    /// Returns the notice that an endpoint is switched off now, because this is how a delivery's last attempt ended.
+    pub fn new(endpoint: &WebhookEndpoint, delivery: &Delivery, last: &Attempt, now: Timestamp) -> Self {
         Self {
             about: About::new(disabled_notice_id(endpoint.id, endpoint.epoch), endpoint),
-            delivery_id,
+            delivery_id: delivery.id,
+            event: Some(delivery.event),
+            last_status: last.status,
+            last_error: last.error.clone(),
             disabled_at: now,
         }
     }

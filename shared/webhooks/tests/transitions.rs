@@ -91,6 +91,7 @@ fn delivery_with(progress: Progress) -> Delivery {
         endpoint_id: Uuid::from_u128(2).into(),
         account_id: Uuid::from_u128(3).into(),
         event: common::event::EventKind::ListingSold,
+        event_id: None,
         is_test: false,
         created_at: at(0),
         body: "{}".to_owned(),

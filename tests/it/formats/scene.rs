@@ -297,6 +297,7 @@ fn delivery(id: u128, endpoint: &WebhookEndpoint) -> Delivery {
         endpoint_id: endpoint.id,
         account_id: endpoint.account_id,
         event: EventKind::WalletDeposit,
+        event_id: Some(uuid(0xe7).into()),
         is_test: false,
         created_at: now,
         body: r#"{"id" : "by hand"}"#.to_owned(),
@@ -363,9 +364,9 @@ async fn switch_off(store: &WebhookStore, endpoint: &WebhookEndpoint) {
     let dispatch = Dispatch::next_of(&last);
     assert!(store.apply(last.id, endpoint.id, &claim(&dispatch, lease, now)).await.unwrap());
     let (no_result, schedule) = (Attempt::lost(now), Schedule::default());
-    let failed = after_failure(&dispatch, lease, no_result, endpoint.epoch, false, schedule, now);
+    let failed = after_failure(&dispatch, lease, no_result.clone(), endpoint.epoch, false, schedule, now);
     let AfterFailure::GiveUp(step) = failed else { panic!("another attempt would follow") };
-    let notice = DisabledNotice::new(endpoint, last.id, now);
+    let notice = DisabledNotice::new(endpoint, &last, &no_result, now);
     let outcome = store.switch_off(&step, endpoint, &notice, now).await.unwrap();
     assert_eq!(outcome, DisableOutcome::Done);
 }

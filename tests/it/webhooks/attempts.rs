@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use common::clock::{Clock, SystemClock};
+use common::event::EventKind;
 use common::resources::Queue;
 use common::timestamp::Timestamp;
 use tests::{Answer, Fault, Received, Receiver, SignatureValidity, Stack, hand, message, sale, to_loopback, uuid};
@@ -172,6 +173,8 @@ async fn the_attempts_follow_each_other_as_specified_and_then_the_endpoint_is_of
     for one in &posts {
         assert_eq!((one.id(), one.header("webhook-id")), (&*id.to_string(), &*id.to_string()));
         assert_eq!((one.header("x-service-event"), &*one.body), ("listing.sold", delivery.body.as_bytes()));
+        assert_eq!(one.header("x-service-event-id"), delivery.event_id.unwrap().to_string());
+        assert!(!one.headers.contains_key("x-service-test") && one.json()["test"].is_null());
         assert_eq!(one.json()["id"], id.to_string());
         assert_eq!(one.signed_with(&secret), BOTH_VALID);
     }
@@ -182,7 +185,9 @@ async fn the_attempts_follow_each_other_as_specified_and_then_the_endpoint_is_of
     let [EndpointNotice::Failing(_), EndpointNotice::Disabled(notice)] = &stack.take_all_notices().await[..] else {
         panic!("not a warning and a notice of the switch-off")
     };
-    assert_eq!(*notice, DisabledNotice::new(&endpoint, id, notice.disabled_at));
+    let last = delivery.progress.attempts.last().unwrap();
+    assert_eq!((notice.event, notice.last_status), (Some(EventKind::ListingSold), last.status));
+    assert_eq!(*notice, DisabledNotice::new(&endpoint, &delivery, last, notice.disabled_at));
     assert!(notice.disabled_at >= delivery.progress.attempts.last().unwrap().at);
 }
 

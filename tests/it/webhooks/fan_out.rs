@@ -114,6 +114,7 @@ async fn a_test_event_is_tried_once_whatever_the_result() {
         assert_eq!(posts.len(), 1);
         assert_eq!(posts[0].signed_with(&scene.secret), SignatureValidity { service: true, standard: true });
         assert_eq!(posts[0].json()["data"], EventKind::ListingSold.sample_data());
+        assert_eq!((&posts[0].json()["test"], posts[0].header("x-service-test")), (&json!(true), "true"));
     }
 }
 

@@ -9,7 +9,7 @@ use common::timestamp::{DAY_MILLIS, Timestamp};
 use webhooks::delivery::{Delivery, MAX_ROUNDS, Progress, Status, Token, due_now, resend, resend_by_owner};
 use webhooks::endpoint::WebhookEndpoint;
 use webhooks::store::{DeliveryCursor, DeliveryFilter, DeliveryList, Span, StepOutcome};
-use webhooks::{body, delivery_id};
+use webhooks::{delivery_id, test_body};
 
 /// How long after its fan-out a delivery can be resent: 35 days (specification 6.6.5).
 pub(super) const RESENDABLE_FOR_MILLIS: i64 = 35 * DAY_MILLIS;
@@ -73,15 +73,17 @@ impl WebhookAdmin {
         self.count_trial(endpoint.account_id, Some(id)).await?;
         let event = event.or_else(|| endpoint.events.first().copied()).unwrap_or(EventKind::ALL[0]);
         let now = self.clock.now();
-        let delivery_id = delivery_id(EventId::from(Uuid::new_v4()), id);
+        let event_id = EventId::from(Uuid::new_v4());
+        let delivery_id = delivery_id(event_id, id);
         let delivery = Delivery {
             id: delivery_id,
             endpoint_id: id,
             account_id: endpoint.account_id,
             event,
+            event_id: Some(event_id),
             is_test: true,
             created_at: now,
-            body: body(delivery_id, event, now, &event.sample_data().to_string()),
+            body: test_body(delivery_id, event, now),
             progress: Progress::new(delivery_id, Status::Pending, now, due_now(1)),
         };
         self.store.wake_drain_by(endpoint.account_id, now, now).await?;

@@ -227,6 +227,7 @@ mod tests {
             endpoint_id: ID.parse().unwrap(),
             account_id: ID.parse().unwrap(),
             event: EventKind::ListingSold,
+            event_id: None,
             is_test: false,
             created_at: at(0),
             body: "{}".to_owned(),

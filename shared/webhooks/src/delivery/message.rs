@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use super::{Delivery, LEASE_SECONDS, Lease, Progress, Status, Token};
 use common::closed_enum;
 use common::event::EventKind;
-use common::ids::{DeliveryId, EndpointId, UserId};
+use common::ids::{DeliveryId, EndpointId, EventId, UserId};
 use common::timestamp::Timestamp;
 
 /// A message of the delivery queues. It calls for one attempt of one delivery, and it is void once the delivery
@@ -71,6 +71,9 @@ pub struct Carried {
     pub account_id: UserId,
     pub endpoint_id: EndpointId,
     pub event: EventKind,
+    /// Absent from messages of a release that did not know it.
+    #[serde(default)]
+    pub event_id: Option<EventId>,
     /// When the event was fanned out.
     pub created_at: Timestamp,
     body: Box<RawValue>,
@@ -81,12 +84,12 @@ impl Carried {
     pub fn new(
         delivery_id: DeliveryId,
         (account_id, endpoint_id): (UserId, EndpointId),
-        event: EventKind,
+        (event_id, event): (EventId, EventKind),
         created_at: Timestamp,
         body: String,
     ) -> Result<Self, serde_json::Error> {
         let body = RawValue::from_string(body)?;
-        Ok(Self { delivery_id, account_id, endpoint_id, event, created_at, body })
+        Ok(Self { delivery_id, account_id, endpoint_id, event, event_id: Some(event_id), created_at, body })
     }
 
     /// Returns the call for the first attempt. Its token is the delivery's id, so that a repeated fan-out calls for the
@@ -130,6 +133,7 @@ impl Carried {
             endpoint_id: self.endpoint_id,
             account_id: self.account_id,
             event: self.event,
+            event_id: self.event_id,
             is_test: false,
             created_at: self.created_at,
             body: self.body.get().to_owned(),

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use common::closed_enum;
 use common::event::EventKind;
-use common::ids::{DeliveryId, EndpointId, UserId};
+use common::ids::{DeliveryId, EndpointId, EventId, UserId};
 use common::resources::WEBHOOK_TIMEOUT;
 use common::timestamp::{DAY_MILLIS, Timestamp};
 
@@ -57,6 +57,8 @@ pub struct Delivery {
     /// The account that the endpoint belongs to.
     pub account_id: UserId,
     pub event: EventKind,
+    /// The event's own id, which its deliveries to other endpoints share. `None` if a release made it that did not know it.
+    pub event_id: Option<EventId>,
     /// Whether it is a test by the owner. A test has one attempt, and its failure switches nothing off.
     pub is_test: bool,
     /// When the event was fanned out.

@@ -4,9 +4,9 @@ use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValuesOnConditionCheckFailure};
 
 use super::table::{
-    ACCOUNT_ID, ATTEMPTS, BODY, CLAIMS, CREATED_AT, DROPPED_ATTEMPTS, DUE, ENDPOINT_ID, EPOCH, EVENT, FAILED_ATTEMPTS,
-    FAILURE, IS_TEST, KEPT_UNTIL, LEASE_ID, LEASE_UNTIL, LISTED, OWNER_DAY, OWNER_ROUNDS, PK, ROUND, STATUS, TOKEN,
-    TTL, WAKE_AT, WAKE_SHARD,
+    ACCOUNT_ID, ATTEMPTS, BODY, CLAIMS, CREATED_AT, DROPPED_ATTEMPTS, DUE, ENDPOINT_ID, EPOCH, EVENT, EVENT_ID,
+    FAILED_ATTEMPTS, FAILURE, IS_TEST, KEPT_UNTIL, LEASE_ID, LEASE_UNTIL, LISTED, OWNER_DAY, OWNER_ROUNDS, PK, ROUND,
+    STATUS, TOKEN, TTL, WAKE_AT, WAKE_SHARD,
 };
 use super::{CONFLICT_ATTEMPTS, WebhookStore, table};
 use crate::delivery::{Attempt, Condition, Delivery, Effect, Lease, OwnerRounds, Progress, Status, Transition};
@@ -234,6 +234,7 @@ pub(super) fn to_row(delivery: &Delivery) -> Result<Row, StoreError> {
         .map(|(name, value)| (name.to_owned(), value)),
     );
     let optional = [
+        (EVENT_ID, delivery.event_id.map(|id| s(id.to_string()))),
         (IS_TEST, delivery.is_test.then_some(AttributeValue::Bool(true))),
         (FAILURE, progress.failure.map(|failure| s(failure.as_str()))),
         (LEASE_ID, progress.lease.map(|lease| s(lease.id.to_string()))),
@@ -265,6 +266,7 @@ pub(super) fn from_row(row: &Row) -> Result<Delivery, StoreError> {
         endpoint_id: read.parsed(ENDPOINT_ID)?,
         account_id: read.parsed(ACCOUNT_ID)?,
         event: read.parsed(EVENT)?,
+        event_id: row.contains_key(EVENT_ID).then(|| read.parsed(EVENT_ID)).transpose()?,
         is_test: row.contains_key(IS_TEST),
         created_at: Timestamp::from_millis(read.required_number(CREATED_AT)?),
         body: read.text(BODY).ok_or_else(|| StoreError::corrupt(BODY))?.to_owned(),

@@ -274,6 +274,9 @@ pub(super) fn notice_of(value: &AttributeValue, endpoint: &WebhookEndpoint) -> O
     Some(DisabledNotice {
         about: About::new(read.parsed(NOTICE_ID).ok()?, endpoint),
         delivery_id: read.parsed(DISABLED_BY).ok()?,
+        event: None,
+        last_status: None,
+        last_error: None,
         disabled_at: Timestamp::from_millis(read.number(DISABLED_AT)?),
     })
 }

@@ -15,6 +15,7 @@ use common::store::{Row, s};
 
 pub(super) const ACCOUNT_ID: &str = "account_id";
 pub(super) const EVENT: &str = "event";
+pub(super) const EVENT_ID: &str = "event_id";
 pub(super) const IS_TEST: &str = "is_test";
 pub(super) const BODY: &str = "body";
 pub(super) const STATUS: &str = "status";
@@ -76,6 +77,7 @@ const ATTRIBUTES: &[&str] = &[
     PK,
     ACCOUNT_ID,
     EVENT,
+    EVENT_ID,
     IS_TEST,
     BODY,
     STATUS,
