@@ -40,6 +40,11 @@ async fn the_inbox_keeps_the_newest_deliveries_first_and_drops_old_ones() {
     let kept = list(&running.client).await;
     assert_eq!((kept.len(), &kept[0]["path"]), (200, &json!("/dev/inbox/199")));
     assert_eq!((&kept[199]["path"], &kept[0]["seen"]), (&json!("/dev/inbox/0"), &json!(1)), "no id is seen twice");
+    let full = "x".repeat(256 * 1024);
+    for _ in 0..20 {
+        running.client.post("/dev/inbox/full", &[], full.clone()).await;
+    }
+    assert_eq!(list(&running.client).await.len(), 15, "four megabytes at most, with the headers");
     let other = running.client.send("GET", "/v1/public/me", &[]).await;
     assert_eq!(other.status, 401, "the functions still serve their routes");
     assert_eq!(running.client.send("DELETE", "/dev/inbox", &[]).await.status, 204);

@@ -63,6 +63,12 @@ struct Verification {
 }
 
 impl ReceivedDelivery {
+    /// Returns how many bytes of a request are kept.
+    pub(super) fn bytes(&self) -> usize {
+        let headers = self.headers.iter().map(|(name, value)| name.len() + value.len());
+        headers.sum::<usize>() + self.path.len() + self.body.len()
+    }
+
     /// Makes a delivery of a request, as if its id were seen for the first time.
     pub(super) fn from_request(
         head: &request::Parts,

@@ -26,6 +26,7 @@ use uuid::Uuid;
 use webhooks::secrets::{EndpointSecret, KeyringCache};
 use webhooks::store::WebhookStore;
 
+use crate::demo::demo_user;
 use crate::server::{Body, full};
 use delivery::ReceivedDelivery;
 
@@ -37,6 +38,8 @@ const LIST_PATH: &str = "/dev/inbox.json";
 const MAX_BODY_BYTES: usize = 256 * 1024;
 /// The most deliveries that are kept.
 const MAX_DELIVERIES: usize = 200;
+/// The most bytes that are kept of all deliveries together. The page asks for all of them every second.
+const MAX_KEPT_BYTES: usize = 4 * 1024 * 1024;
 /// The longest wait for secrets. Meanwhile the sender waits for the inbox's answer.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -116,13 +119,19 @@ impl Inbox {
         Some(secrets.valid(self.clock.now()).cloned().collect())
     }
 
-    /// Keeps a delivery, counts how often its id has arrived, and forgets the oldest one beyond [`MAX_DELIVERIES`].
+    /// Keeps a delivery, counts how often its id has arrived, and forgets the oldest ones beyond [`MAX_DELIVERIES`] and
+    /// [`MAX_KEPT_BYTES`].
     fn keep(&self, mut delivery: ReceivedDelivery) {
         self.kept(|newest_first| {
             let mut same = newest_first.iter().filter(|one| one.id.is_some() && one.id == delivery.id);
             delivery.seen = same.next().map_or(1, |latest| latest.seen + 1);
             newest_first.push_front(delivery);
-            newest_first.truncate(MAX_DELIVERIES);
+            let sizes = newest_first.iter().scan(0, |sum, one| {
+                *sum += one.bytes();
+                Some(*sum)
+            });
+            let kept = sizes.take(MAX_DELIVERIES).take_while(|sum| *sum <= MAX_KEPT_BYTES).count();
+            newest_first.truncate(kept);
         });
     }
 
@@ -173,6 +182,7 @@ fn page() -> Response<Body> {
     );
     let Ok(policy) = HeaderValue::try_from(policy) else { return text(StatusCode::INTERNAL_SERVER_ERROR, "") };
     let page = PAGE.replace("{nonce}", &nonce).replace("{style}", STYLE).replace("{script}", SCRIPT);
+    let page = page.replace("{user}", &demo_user().to_string());
     let mut response = reply(StatusCode::OK, "text/html; charset=utf-8", full(page));
     response.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
     response.headers_mut().insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));

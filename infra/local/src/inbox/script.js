@@ -104,6 +104,19 @@ function pretty(text) {
   }
 }
 
+async function copy({ target }) {
+  const command = target.previousElementSibling;
+  try {
+    await navigator.clipboard.writeText(command.textContent);
+    target.textContent = 'Copied';
+  } catch {
+    // The browser may forbid it. The reader's own command copies what is selected.
+    getSelection().selectAllChildren(command);
+    target.textContent = 'Selected';
+  }
+}
+
 for (const base of document.querySelectorAll('.base')) base.textContent = location.origin;
+by('copy').addEventListener('click', copy);
 by('empty').addEventListener('click', () => fetch('/dev/inbox', { method: 'DELETE' }));
 follow();
