@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use api::line::RequestLog;
 use api::origin::Origin;
-use api::routes::{DOCS, PUBLIC};
+use api::routes::{DOCS, LLMS, PUBLIC};
 use api::{Handler, Request, Response};
 use common::clock::ManualClock;
 use common::timestamp::Timestamp;
-use http::header::{HeaderValue, IF_NONE_MATCH};
+use http::header::{HOST, HeaderValue, IF_NONE_MATCH};
 use serde_json::Value;
 
 use super::{description, operations, resolved};
-use crate::Description;
+use crate::{Description, HOST as HOST_IN_TEXTS};
 
 const PAGE: &str = made!("docs.html");
 const MARKDOWN: &str = made!("docs.md");
@@ -40,10 +40,15 @@ fn every_link_leads_somewhere_and_no_anchor_is_double() {
 }
 
 async fn get(path: &str, known_tag: Option<&HeaderValue>) -> Response {
+    ask(path, known_tag, None).await
+}
+
+async fn ask(path: &str, known_tag: Option<&HeaderValue>, host: Option<&'static str>) -> Response {
     let clock = Arc::new(ManualClock::at(Timestamp::from_millis(45_000)));
     let mut request = Request::default();
     *request.uri_mut() = path.parse().unwrap();
     request.headers_mut().extend(known_tag.map(|tag| (IF_NONE_MATCH, tag.clone())));
+    request.headers_mut().extend(host.map(|host| (HOST, HeaderValue::from_static(host))));
     let log = RequestLog::new(clock.clone(), Arc::default());
     Description::new(Origin::default(), log, clock).handle(request).await
 }
@@ -59,6 +64,20 @@ async fn the_page_alone_says_what_it_may_do_and_a_304_repeats_it() {
             assert_eq!(full.headers().get(name), unchanged.headers().get(name), "{name} of {path}");
         }
     }
+}
+
+#[tokio::test]
+async fn the_texts_name_the_host_that_was_asked_and_may_be_read_by_any_page() {
+    for path in PUBLIC {
+        let response = ask(path, None, Some("h.example:8080")).await;
+        assert_eq!(response.headers()["access-control-allow-origin"], "*", "{path}");
+        let text = std::str::from_utf8(response.body()).unwrap();
+        assert!(!text.contains(HOST_IN_TEXTS), "{path}");
+        assert_eq!(text.contains("http://h.example:8080"), path != LLMS, "{path}");
+    }
+    let unknown: Value = serde_json::from_slice(get(PUBLIC[0], None).await.body()).unwrap();
+    assert_eq!(unknown["servers"][0]["url"], "/");
+    assert!(!get("/nowhere", None).await.headers().contains_key("access-control-allow-origin"));
 }
 
 /// Returns the section of the Markdown with this heading.
