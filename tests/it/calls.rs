@@ -309,11 +309,10 @@ async fn handles_interrupts(id: u32) {
 }
 
 #[cfg(target_os = "linux")]
-#[tokio::test(flavor = "multi_thread")]
-async fn ctrl_c_ends_an_import_with_a_summary() {
-    let stack = Stack::new().await;
-    let mut import = Command::new(binary("marketctl"))
-        .args(["import", "-"])
+/// Runs a command, and presses Ctrl-C as soon as it has begun. Returns its exit code and what it said.
+async fn interrupted(stack: &Stack, arguments: &[&str]) -> (Option<i32>, [String; 2]) {
+    let mut command = Command::new(binary("marketctl"))
+        .args(arguments)
         .envs(Variables::new(&stack.aws.endpoint_url).iter())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -321,13 +320,25 @@ async fn ctrl_c_ends_an_import_with_a_summary() {
         .kill_on_drop(true)
         .spawn()
         .unwrap();
-    let id = import.id().unwrap();
-    let stdin = import.stdin.take();
+    let id = command.id().unwrap();
+    let stdin = command.stdin.take();
     handles_interrupts(id).await;
     assert!(Command::new("kill").args(["-INT", &id.to_string()]).status().await.unwrap().success());
-    let ended = import.wait_with_output().await.unwrap();
+    let ended = command.wait_with_output().await.unwrap();
     drop(stdin);
-    let said = [ended.stdout, ended.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
-    assert_eq!((ended.status.code(), said[0].trim()), (Some(1), "Nothing was imported."), "{said:?}");
+    (ended.status.code(), [ended.stdout, ended.stderr].map(|bytes| String::from_utf8(bytes).unwrap()))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ctrl_c_ends_long_work_and_says_what_to_do() {
+    let stack = Stack::new().await;
+    let (code, said) = interrupted(&stack, &["import", "-"]).await;
+    assert_eq!((code, said[0].trim()), (Some(1), "Nothing was imported."), "{said:?}");
     assert!(said[1].contains("nothing was imported: it was interrupted") && said[1].contains("again"), "{said:?}");
+    let rotation = ["webhooks", "rotate-keyring", "--remove-old", "--yes"];
+    let variables = Variables::new(&stack.aws.endpoint_url);
+    assert_eq!(marketctl(&variables, &rotation[..2], "").await.code, 0);
+    // It waits for minutes, until all functions have the keyring from before.
+    let (code, said) = interrupted(&stack, &rotation).await;
+    assert!(code == Some(1) && said[1].contains("interrupted") && said[1].contains("again"), "{said:?}");
 }

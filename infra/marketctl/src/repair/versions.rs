@@ -24,7 +24,7 @@ pub(super) enum Versioned {
 pub(super) enum NotVersioned {
     #[error("`{0}` is not one of item, listing, marketplace, order, balance")]
     Kind(String),
-    #[error("`{id}` is not the id of a {kind}: it {form}")]
+    #[error("`{id}` is no {kind} id: it {form}")]
     Id { kind: String, id: String, form: String },
 }
 
@@ -82,6 +82,6 @@ mod tests {
         assert_eq!(Versioned::parse("item", "a"), Ok(Versioned::Item("a".parse().unwrap())));
         assert_eq!(Versioned::parse("quote", id), Err(NotVersioned::Kind("quote".to_owned())));
         let malformed = Versioned::parse("listing", "7").unwrap_err();
-        assert_eq!(malformed.to_string(), "`7` is not the id of a listing: it must be a hyphenated UUID");
+        assert_eq!(malformed.to_string(), "`7` is no listing id: it must be a hyphenated UUID");
     }
 }

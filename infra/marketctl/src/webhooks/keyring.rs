@@ -10,6 +10,7 @@ use terminal::{Bar, Output, count};
 
 use crate::audit::Audit;
 use crate::failure::CommandFailure;
+use crate::interrupt::Interrupt;
 
 const SPINNER_TEMPLATE: &str = "{spinner} {msg}";
 
@@ -28,7 +29,24 @@ struct KeyringReport {
     removed_keys: usize,
 }
 
+/// Rotates the keyring. Ctrl-C ends it, and says what to do.
 pub(super) async fn rotate(
+    admin: &WebhookAdmin,
+    remove_old: bool,
+    output: Output,
+    audit: &mut Audit,
+) -> Result<(), CommandFailure> {
+    let interrupt = Interrupt::catch();
+    tokio::select! {
+        done = rotate_all(admin, remove_old, output, audit) => done,
+        () = interrupt.interrupted() => Err(CommandFailure::new(
+            "the rotation was interrupted",
+            "No secret is lost: the keyring has every key that seals one. Run the command again, which finishes it.",
+        )),
+    }
+}
+
+async fn rotate_all(
     admin: &WebhookAdmin,
     remove_old: bool,
     output: Output,
