@@ -55,7 +55,8 @@ class Client {
       if (response?.status === 200) {
         return { body: JSON.parse(response.text) as T, position: Number(headers.get("X-Log-Position")) };
       }
-      if (response?.status === 410) return undefined;
+      // The log no longer goes back so far, or was begun anew.
+      if (response?.status === 410 || response?.text.includes("out_of_range")) return undefined;
       if (response && response.status < 500 && response.status !== 429) {
         throw new Error(`${path}: ${response.status} ${response.text}`);
       }

@@ -38,7 +38,8 @@ class Client:
                 self.free_at = time.monotonic() + int(left[2]) + random.random()
             if status == 200:
                 return json.loads(body), int(headers.get("X-Log-Position", "0"))
-            if status == 410:
+            # The log no longer goes back so far, or was begun anew.
+            if status == 410 or "out_of_range" in str(body):
                 return None, None
             if 400 <= status < 500 and status != 429:
                 raise RuntimeError(f"{path}: {status} {body}")

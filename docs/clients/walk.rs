@@ -35,7 +35,8 @@ impl Client {
                 let position = text(&headers, "x-log-position").unwrap_or("0").parse()?;
                 return Ok(Some((serde_json::from_str(&body)?, position)));
             }
-            if status == 410 {
+            // The log no longer goes back so far, or was begun anew.
+            if status == 410 || body.contains("out_of_range") {
                 return Ok(None);
             }
             if (400..500).contains(&status) && status != 429 {

@@ -73,6 +73,12 @@ async fn the_environment_is_looked_at_before_the_first_call() {
     let file = folder.path().join("credentials");
     std::fs::write(&file, "[mine]\naws_access_key_id = a\naws_secret_access_key = b\n").unwrap();
     let files = [("AWS_SHARED_CREDENTIALS_FILE", file.to_str().unwrap())];
+    let no_credentials = [
+        ("AWS_ACCESS_KEY_ID", ""),
+        ("AWS_SECRET_ACCESS_KEY", ""),
+        ("AWS_EC2_METADATA_DISABLED", "true"),
+        ("AWS_SHARED_CREDENTIALS_FILE", "/nowhere"),
+    ];
     let no_region = [("AWS_REGION", ""), ("AWS_DEFAULT_REGION", "")];
     make(
         &Variables::new(&stack.aws.endpoint_url),
@@ -92,6 +98,10 @@ async fn the_environment_is_looked_at_before_the_first_call() {
             (&[], "--stack nope keys list --user {user}", "", 1, &["there is no stack `nope`", "MARKETCTL_STACK"], &[]),
             (&[], "--stack nope webhooks list", "", 1, &["there is no stack `nope`"], &[]),
             (&[], "--stack '' check", "", 2, &["--stack"], &[]),
+            (&[], "--stack a_b check", "", 2, &["--stack", "letters, digits and hyphens"], &[]),
+            (&[], "--region eu_1 check", "", 2, &["--region", "eu-central-1"], &[]),
+            (&[("AWS_REGION", "eu_1")], list, "", 1, &["`eu_1` is no region", "eu-central-1"], &["host label"]),
+            (&no_credentials, list, "", 1, &["no AWS credentials were found: neither"], &["provider"]),
         ],
     )
     .await;
@@ -258,7 +268,7 @@ async fn an_input_is_named_for_what_it_is_and_each_bad_line_once() {
                 "import {dir}/mixed --rejects {dir}/rejects",
                 "",
                 1,
-                &["1 applied, 0 unchanged, 1 refused", "line 3"],
+                &["1 applied, 0 unchanged, 1 refused", "line 3", "Correct these in {dir}/rejects"],
                 &[],
             ),
             (&[], "import {dir}/rejects", "", 1, &["1 of 1 lines refused"], &[]),

@@ -136,6 +136,8 @@ fn a_walk_and_the_changes_behind_it_are_the_market() {
     play_histories(24, &rounds(), play);
 }
 
+const POSITION: &str = "a position from X-Log-Position or from the answer before, such as 4711";
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_position_that_is_missing_malformed_or_beyond_the_log_is_named() {
     let stack = Stack::new().await;
@@ -145,9 +147,9 @@ async fn a_position_that_is_missing_malformed_or_beyond_the_log_is_named() {
     let beyond = json!({"code": "out_of_range", "params": {"min": 0, "max": 1}});
     for (query, problem) in [
         ("", json!({"code": "required", "params": {}})),
-        ("?after=", json!({"code": "malformed", "params": {"expected": "a position in the log, such as 4711"}})),
-        ("?after=-1", json!({"code": "malformed", "params": {"expected": "a position in the log, such as 4711"}})),
-        ("?after=1.0", json!({"code": "malformed", "params": {"expected": "a position in the log, such as 4711"}})),
+        ("?after=", json!({"code": "malformed", "params": {"expected": POSITION}})),
+        ("?after=-1", json!({"code": "malformed", "params": {"expected": POSITION}})),
+        ("?after=1.0", json!({"code": "malformed", "params": {"expected": POSITION}})),
         ("?after=2", beyond.clone()),
         ("?after=18446744073709551615", beyond.clone()),
         ("?after=18446744073709551616", beyond),

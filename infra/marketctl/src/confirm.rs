@@ -37,8 +37,8 @@ impl Confirmation {
     /// Does the same for what ends more than the one thing that the command names. Without a terminal it needs `--yes`.
     pub(crate) fn require(self, what: &str) -> Result<(), CommandFailure> {
         if self == Self::Unattended {
-            let message = format!("{what} This cannot be undone, and nobody is there to be asked");
-            return Err(CommandFailure::usage(message, "Nothing was done. Give --yes to go on."));
+            let message = "nothing was done: without a terminal, this needs --yes";
+            return Err(CommandFailure::usage(message, format!("{what} This cannot be undone.")));
         }
         self.ask(what)
     }
@@ -51,7 +51,7 @@ fn ask(what: &str, answers: &mut impl BufRead, shown: &mut impl Write) -> Result
     if read.is_ok() && ["y", "yes"].contains(&answer.trim().to_lowercase().as_str()) {
         return Ok(());
     }
-    Err(CommandFailure::new("nothing was done", "Answer y to go on, or give --yes."))
+    Err(CommandFailure::new("nothing was done", "The answer was not y."))
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use aws_config::provider_config::ProviderConfig;
 use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
+use aws_credential_types::provider::error::CredentialsError;
 use aws_runtime::env_config::file::EnvConfigFiles;
 use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::config::{ProvideCredentials, SharedCredentialsProvider};
@@ -22,7 +23,7 @@ use common::resources::{PARTITION_KEY, Resources, SORT_KEY, Table};
 use common::store::{causes, explain, s};
 use serde_json::json;
 
-use crate::cli::Target;
+use crate::cli::{Target, parse_region};
 use crate::failure::{CommandFailure, shortened};
 
 /// How long the first call may take.
@@ -58,13 +59,16 @@ pub(crate) async fn load(target: &Target, needs_stack: bool) -> Result<(SdkConfi
     found.region = config.region().map(ToString::to_string).filter(|region| !region.is_empty());
     found.endpoint = std::env::var(ENDPOINT_VARIABLE).ok().or_else(|| config.endpoint_url().map(str::to_owned));
     found.check_values()?;
-    let no_credentials = |why: String| {
+    let no_credentials = |why: &str| {
         let hint = "Log in (`aws sso login`), name a profile with --profile, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.";
         found.failure(format!("no AWS credentials were found: {why}"), hint)
     };
-    let provider = config.credentials_provider().ok_or_else(|| no_credentials("nothing names any".to_owned()))?;
-    let credentials = provider.provide_credentials().await;
-    let credentials = credentials.map_err(|error| no_credentials(shortened(&causes(&error))))?;
+    let nowhere = "neither the environment, nor the profile, nor this machine has any";
+    let provider = config.credentials_provider().ok_or_else(|| no_credentials(nowhere))?;
+    let credentials = provider.provide_credentials().await.map_err(|error| match error {
+        CredentialsError::CredentialsNotLoaded(_) => no_credentials(nowhere),
+        error => no_credentials(&shortened(&causes(&error))),
+    })?;
     // One lost answer says nothing.
     let retries = RetryConfig::standard().with_max_attempts(2).with_initial_backoff(Duration::ZERO);
     let timeouts = TimeoutConfig::builder().operation_attempt_timeout(FIRST_CALL).connect_timeout(FIRST_CALL).build();
@@ -127,9 +131,13 @@ impl Found<'_> {
     }
 
     fn check_values(&self) -> Result<(), CommandFailure> {
-        if self.region.is_none() {
-            let hint = "Name the stack's region with --region or AWS_REGION, or a profile that has one with --profile.";
-            return Err(self.failure("no AWS region is set", hint));
+        let hint = "Name the stack's region, such as eu-central-1, with --region or AWS_REGION, or a profile that has one with --profile.";
+        match self.region.as_deref() {
+            None => return Err(self.failure("no AWS region is set", hint)),
+            Some(region) if parse_region(region).is_err() => {
+                return Err(self.failure(format!("`{region}` is no region"), hint));
+            }
+            Some(_) => {}
         }
         let has_scheme = |url: &String| url.starts_with("http://") || url.starts_with("https://");
         match self.endpoint.as_ref().filter(|url| !has_scheme(url)) {

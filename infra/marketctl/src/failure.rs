@@ -58,7 +58,7 @@ impl CommandFailure {
     }
 
     /// Says what to do next in other words.
-    pub(crate) fn with_hint(self, hint: &'static str) -> Self {
+    pub(crate) fn with_hint(self, hint: impl Into<Cow<'static, str>>) -> Self {
         Self { hint: hint.into(), ..self }
     }
 

@@ -66,7 +66,12 @@ pub(crate) async fn run(options: &ImportOptions, session: &Session, output: Outp
     report.not_stored.sort_by_key(|line| line.line);
     output.print(&report, Report::text)?;
     rejects.map_or(Ok(()), |rejects| rejects.write(&report.refused))?;
-    report.result(ended, lines_read)
+    let is_whole = ended.is_ok() && report.not_stored.is_empty();
+    report.result(ended, lines_read).map_err(|failure| match &options.rejects {
+        Some(path) if is_whole => failure
+            .with_hint(format!("All other lines are stored. Correct these in {}, and import that.", path.display())),
+        _ => failure,
+    })
 }
 
 /// Checks the lines as an import does before it stores them, and stores none.

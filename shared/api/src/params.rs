@@ -48,18 +48,26 @@ const MAX_SUGGESTED_NAME_BYTES: usize = 32;
 const MAX_PROBLEMS: usize = 32;
 
 /// What other APIs call a parameter, and its name here.
-const SYNONYMS: [(&str, &str); 11] = [
+const SYNONYMS: [(&str, &str); 19] = [
     ("count", PAGE_SIZE),
     ("cursor", PAGE),
     ("cursor", "after"),
     ("limit", PAGE_SIZE),
+    ("name", "q"),
     ("offset", PAGE),
+    ("order", "sort"),
+    ("order_by", "sort"),
+    ("page_number", PAGE),
     ("per_page", PAGE_SIZE),
     ("query", "q"),
     ("search", "q"),
+    ("search_term", "q"),
     ("since", "after"),
     ("size", PAGE_SIZE),
     ("skip", PAGE),
+    ("text", "q"),
+    ("title", "q"),
+    ("type", "kind"),
 ];
 
 fn malformed(expected: &str) -> ParamProblem {
@@ -180,6 +188,7 @@ impl Params<'_> {
 }
 
 /// Returns the allowed name that was probably meant: what others call it, or at most two edits away.
+/// Of a short name, fewer edits make another word.
 fn suggestion(name: &str, allowed: &[&'static str]) -> Option<&'static str> {
     if name.len() > MAX_SUGGESTED_NAME_BYTES {
         return None;
@@ -190,7 +199,7 @@ fn suggestion(name: &str, allowed: &[&'static str]) -> Option<&'static str> {
         return Some(meant);
     }
     let near = allowed.iter().map(|known| (strsim::osa_distance(&name, known), *known));
-    near.filter(|(edits, known)| *edits <= 2 && *edits < known.len()).min().map(|(_, known)| known)
+    near.filter(|(edits, known)| *edits <= 2 && edits * 3 <= known.len()).min().map(|(_, known)| known)
 }
 
 /// Accepts any text except the empty one.
@@ -226,7 +235,7 @@ pub fn integer(value: &str, min: i64, max: i64) -> Result<i64, ParamProblem> {
 /// Accepts a position in the log of changes. One that no log reaches is as good as the last.
 pub fn position(value: &str) -> Result<u64, ParamProblem> {
     if value.is_empty() || !value.bytes().all(|b| b.is_ascii_digit()) {
-        return Err(malformed("a position in the log, such as 4711"));
+        return Err(malformed("a position from X-Log-Position or from the answer before, such as 4711"));
     }
     Ok(value.parse().unwrap_or(u64::MAX))
 }

@@ -59,9 +59,12 @@ pub const PUBLIC: [&str; 4] = [DESCRIPTION.path, DOCS, MARKDOWN, LLMS];
 pub const DEFAULT: &str = "openapi";
 
 /// Returns the path that was probably meant by one that is unknown: slashes that are too many, the beginning left out, or
-/// a word that is at most two edits away.
+/// a word that is at most two edits away. Whoever asks for no more than the host is shown the docs page.
 pub fn meant(unknown: &str) -> Option<String> {
     let asked = own(unknown);
+    if asked.is_empty() {
+        return Some(DOCS.to_owned());
+    }
     let known = ROUTES.iter().map(|route| route.path).chain(PUBLIC);
     let near = known.filter_map(|path| Some((edits(&own(path), &asked)?, path)));
     let (_, path) = near.min_by_key(|(edits, _)| *edits)?;
@@ -94,7 +97,12 @@ fn edits(known: &[&str], asked: &[&str]) -> Option<usize> {
         Some(strsim::osa_distance(known, &asked.to_ascii_lowercase()))
             .filter(|edits| *edits <= 2 && *edits < known.len())
     };
-    if known.len() == asked.len() { known.iter().zip(asked).map(one).sum() } else { None }
+    let left_out = known.len().checked_sub(asked.len())?;
+    let (begun, rest) = known.split_at(left_out);
+    if !begun.is_empty() && rest.iter().any(|segment| segment.starts_with('{')) {
+        return None;
+    }
+    rest.iter().zip(asked).map(one).sum::<Option<usize>>().map(|edits| edits + left_out)
 }
 
 impl Route {
@@ -141,8 +149,10 @@ mod tests {
             ("/openapi.json", Some("/v1/openapi.json")),
             ("/docs/", Some("/docs")),
             ("/doc.md", Some("/docs.md")),
-            ("/", None),
-            ("/v1/public", None),
+            ("/", Some("/docs")),
+            ("/v1/public", Some("/docs")),
+            ("/v1/public/balance", Some("/v1/public/wallet/balance")),
+            ("/changes", Some("/v1/public/listings/changes")),
             ("/v1/public/items", None),
             ("/v1/public/users", None),
             ("/v1/public/catalog/x", None),

@@ -90,8 +90,8 @@ async fn another_method_is_405_without_a_key() {
 async fn an_unknown_route_is_404_without_a_key() {
     let target = Target::new().await;
     for (path, meant) in [
-        ("/", None),
-        ("/v1", None),
+        ("/", Some("/docs")),
+        ("/v1", Some("/docs")),
         ("/v1/public/me/", Some("/v1/public/me")),
         ("/v1/public/items", None),
         ("/v1/public/items/", None),
@@ -100,7 +100,7 @@ async fn an_unknown_route_is_404_without_a_key() {
         ("/v2/public/me", None),
         ("/V1/public/me", Some("/v1/public/me")),
         ("/v1/openapi.json/", Some("/v1/openapi.json")),
-        ("//", None),
+        ("//", Some("/docs")),
     ] {
         let params = meant.map_or_else(|| json!({}), |meant| json!({"suggestion": meant}));
         for method in ["GET", "POST", "DELETE"] {

@@ -18,6 +18,7 @@ pub(crate) use dead_letters::{DeadLetterCommand, LetterFilter, LetterQueue, List
 pub(crate) use keys::{CreateKey, KeyChanges, KeyCommand};
 pub(crate) use tables::RepairOptions;
 pub(crate) use usage::{complete, parse, write_manual};
+pub(crate) use values::region as parse_region;
 pub(crate) use webhooks::{AddEndpoint, ListDeliveries, ResendOptions, UpdateEndpoint, WebhookCommand};
 
 use crate::input::Source;
@@ -61,10 +62,10 @@ const COMMON: &str = "Common options";
 pub(crate) struct Target {
     /// The stack to work on
     #[arg(long, global = true, env = "MARKETCTL_STACK", default_value = Resources::DEFAULT_STACK, help_heading = COMMON)]
-    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    #[arg(value_parser = values::stack)]
     pub(crate) stack: String,
     /// The stack's region, in place of `AWS_REGION` and the profile's
-    #[arg(long, global = true, help_heading = COMMON, value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long, global = true, help_heading = COMMON, value_parser = values::region)]
     pub(crate) region: Option<String>,
     /// The profile with the credentials, in place of `AWS_PROFILE`
     #[arg(long, global = true, help_heading = COMMON, value_parser = NonEmptyStringValueParser::new())]

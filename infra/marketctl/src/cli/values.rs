@@ -11,6 +11,23 @@ pub(super) fn member<T: ClosedEnum + Send + Sync>() -> impl TypedValueParser<Val
     PossibleValuesParser::new(T::MEMBERS.iter().map(|member| member.name())).try_map(|name| name.parse::<T>())
 }
 
+/// Parses the name of a stack, as `CloudFormation` allows it.
+pub(super) fn stack(text: &str) -> Result<String, String> {
+    let is_first = text.starts_with(|first: char| first.is_ascii_alphabetic());
+    if is_first && text.len() <= 128 && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-') {
+        return Ok(text.to_owned());
+    }
+    Err("must be letters, digits and hyphens, at most 128, and begin with a letter".to_owned())
+}
+
+/// Parses a region, which is a part of host names.
+pub(crate) fn region(text: &str) -> Result<String, String> {
+    if !text.is_empty() && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-') {
+        return Ok(text.to_owned());
+    }
+    Err("must be a region of AWS, such as eu-central-1".to_owned())
+}
+
 /// Parses a whole number within bounds, which are among the numbers.
 pub(super) fn number<const MIN: u32, const MAX: u32>(text: &str) -> Result<u32, String> {
     let parsed = text.parse().ok().filter(|number| (MIN..=MAX).contains(number));
@@ -46,6 +63,18 @@ mod tests {
         for malformed in ["", "7", "d", "1.5h", "-1h", "7 d", "7w", "1h30m", "4294967296s", "7é"] {
             assert!(duration(malformed).is_err(), "{malformed}");
         }
+    }
+
+    #[test]
+    fn a_stack_and_a_region_are_named_as_aws_allows_it() {
+        assert_eq!(
+            ["marketplace", "a-1", "", "bad stack", "1a", "ä"].map(|text| stack(text).is_ok()),
+            [true, true, false, false, false, false]
+        );
+        assert_eq!(
+            ["eu-central-1", "", "bad region", "EU"].map(|text| region(text).is_ok()),
+            [true, false, false, false]
+        );
     }
 
     #[test]

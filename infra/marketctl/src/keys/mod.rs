@@ -111,7 +111,7 @@ async fn perform(
             if !others.is_empty() {
                 let hint = "Each is still to be looked at with `marketctl keys show KEY_ID`.";
                 let failure =
-                    CommandFailure::new(format!("the text has {} more keys of this stack", others.len()), hint);
+                    CommandFailure::new(format!("further keys of this stack in the text: {}", others.len()), hint);
                 let ids: Vec<_> = others.iter().map(|key| key.key_id).collect();
                 return Err(failure.with_details(ids.iter().map(ToString::to_string)).with_member("others", ids));
             }

@@ -52,7 +52,7 @@ fn confirm(command: &WebhookCommand, confirmation: Confirmation) -> Result<(), C
         WebhookCommand::Remove { id } => {
             confirmation.require(&format!("This removes endpoint {id}, and ends its pending and held deliveries."))
         }
-        WebhookCommand::RotateSecret { id, expire_old: true, .. } => confirmation.ask(&format!(
+        WebhookCommand::RotateSecret { id, expire_old: true, .. } => confirmation.require(&format!(
             "Only the newest secret of endpoint {id} will sign. A receiver without it refuses every delivery."
         )),
         WebhookCommand::RotateKeyring { remove_old: true } => confirmation
