@@ -25,7 +25,7 @@ pub(crate) fn render(document: &Document) -> String {
         format!("\n### {name}\n\n{about}{}", tables::record(document, schema, &str::to_owned))
     });
     format!(
-        "# {}\n\nVersion {}. OpenAPI description: `/v1/openapi.json`\n\n{}\n\n## Operations\n\n{}\nEvery operation may also \
+        "# {}\n\nVersion {}. OpenAPI description: `/v1/openapi.json`\n\n{}\n\n## Operations\n\n{}\nMost operations may also \
          respond with these:\n\n{}{operations}\n\
          ## Events\n{}{}\n## Records\n{}",
         document.title(),

@@ -71,7 +71,7 @@ fn body(document: &Document) -> Markup {
         (prose::render(&tables::operations(document, &|operation| format!("#{}", operation_anchor(operation)))))
         @for chapter in &calls { (guide(chapter)) }
         h2 #operations { "Operations" (link_to("operations", "Operations")) }
-        p { "Every operation may also respond with these. Those with a budget need a key:" }
+        p { "Most operations may also respond with these:" }
         (prose::render(&tables::common_responses(document, &link)))
         @for (path, operation) in document.operations() { (call(document, path, operation)) }
         @for chapter in &webhooks { (guide(chapter)) }

@@ -127,10 +127,12 @@ async fn perform(
                 let AllRevoked { mut revoked, failed } = keys.revoke_all(user).await?;
                 revoked.sort_unstable();
                 tell(session, "keys.revoke", revoked.iter().map(|key_id| (Some(user), (*key_id).into()))).await;
-                let list = keys.list(user).await?;
-                if failed.is_empty() && list.readable.is_empty() && list.unreadable.is_empty() {
-                    let hint = "Is it the id of another user? `marketctl keys show KEY_ID` names a key's user.";
-                    return Err(CommandFailure::new(format!("user {user} has no keys"), hint));
+                if revoked.is_empty() && failed.is_empty() {
+                    let list = keys.list(user).await?;
+                    if list.readable.is_empty() && list.unreadable.is_empty() {
+                        let hint = "Is it the id of another user? `marketctl keys show KEY_ID` names a key's user.";
+                        return Err(CommandFailure::new(format!("user {user} has no keys"), hint));
+                    }
                 }
                 output.print(&RevokedKeys { user_id: user, revoked }, show::all_revoked)?;
                 none_failed(&failed)?;
