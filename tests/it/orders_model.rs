@@ -1,11 +1,11 @@
 //! Pages of orders under concurrent inserts and updates. Each page and its total belong to one state that was current
 //! while the page was read, and that includes everything acknowledged before.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use accounts::OrderPages;
+use accounts::{MAX_RECENT_INSERTS, OrderPages};
 use aws_sdk_dynamodb::types::AttributeValue;
 use common::aws::Patience;
 use common::ids::UserId;
@@ -142,7 +142,6 @@ async fn pages_of_a_busy_month_belong_to_one_state_though_queries_see_half_of_an
 async fn pages_belong_to_one_state_though_several_writers_insert_at_once() {
     // A slow transaction may show in the summary, and others after it, before its orders show.
     let transaction_latency = Latency { median: Duration::from_millis(15), p99: Duration::from_millis(900) };
-    // With a summary that lists eight inserts, 21 shows a page that lacks an order.
     for seed in 20..20 + histories(HISTORIES / 2) {
         let simulation = Simulation::new().await;
         simulation.aws.limits().set(Limits { seed: seed.into(), transaction_latency, ..slow() });
@@ -175,6 +174,43 @@ async fn pages_belong_to_one_state_though_several_writers_insert_at_once() {
         for (total, size, ids) in one.into_iter().chain(other) {
             assert_eq!(ids, expected(&history, total, 1, size), "{total} orders, with the seed {seed}");
         }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_lacks_no_order_of_a_slow_transaction_though_many_fast_ones_follow() {
+    let slow = Duration::from_secs(2);
+    for seed in 0..histories(HISTORIES) {
+        let simulation = Simulation::new().await;
+        let limits = Limits { seed: seed.into(), ..Limits::unlimited() };
+        simulation.aws.limits().set(Limits { transaction_latency: Latency::always(slow), ..limits });
+        let user = uuid(1_000).into();
+        let orders = busy_month(user);
+        let (first, later) = orders.split_at(4);
+        let insert_later = async {
+            sleep(slow * 3 / 4).await;
+            simulation.aws.limits().set(limits);
+            for batch in later[..MAX_RECENT_INSERTS * 2].chunks(4) {
+                while simulation.try_to_feed(simulation.admin.stores(), batch).await.iter().any(Result::is_err) {}
+            }
+        };
+        let is_written = Cell::new(false);
+        let write = async {
+            tokio::join!(simulation.feed(first), insert_later);
+            is_written.set(true);
+        };
+        let read = async {
+            let pages = OrderPages::new(simulation.admin.stores().accounts);
+            while !is_written.get() {
+                if let Ok(page) = pages.page(user, Paging { page: 1, page_size: 30 }).await {
+                    let ids: Vec<String> = page.items.iter().map(|order| order.id.to_string()).collect();
+                    let total = usize::try_from(page.total).unwrap();
+                    assert_eq!(ids, expected(&orders, total, 1, 30), "{total} orders, with the seed {seed}");
+                }
+                sleep(Duration::from_millis(20)).await;
+            }
+        };
+        tokio::join!(write, read);
     }
 }
 

@@ -24,9 +24,12 @@ use common::transaction;
 
 /// The most orders that are read together. A batch read has at most 100 keys, and one of them is the summary's.
 const ORDERS_PER_READ: usize = 64;
-/// The most new orders in a transaction. A reader may see a part of a transaction, and notices by the latest inserts that the
-/// summary lists.
+/// The most new orders in a transaction. A reader may see a part of it, and notices by the latest inserts that the summary
+/// lists.
 pub(super) const INSERTS_PER_TRANSACTION: usize = 4;
+/// How often a writer looks whether the latest inserts show. It pauses between, 6 s in all: long for a transaction, and
+/// short for the function, whose other users wait if a damaged table lacks an order.
+const LOOKS_AT_LATEST: u32 = 12;
 /// The most newer versions of known orders in a transaction. Together they stay below DynamoDB's 4 MB.
 const UPDATES_PER_TRANSACTION: usize = 16;
 
@@ -159,6 +162,9 @@ impl Accounts {
                     return Ok(Round::Written);
                 }
             };
+        if !inserts.is_empty() {
+            self.await_latest(user, &summary).await?;
+        }
         for orders in inserts.chunks(INSERTS_PER_TRANSACTION) {
             let (writes, next) = self.insertion(user, orders, &summary)?;
             if let Some(places) = self.transact(writes, orders, outcomes).await? {
@@ -167,6 +173,21 @@ impl Accounts {
             summary = next;
         }
         Ok(Round::Written)
+    }
+
+    /// Waits until the orders of the latest transaction that a summary counts all show. Another transaction may move the
+    /// summary as soon as the summary shows, and without this wait any number of half visible transactions could follow
+    /// each other. With it only the latest one is, and a summary lists more inserts than that.
+    async fn await_latest(&self, user: UserId, summary: &Summary) -> Result<(), StoreError> {
+        let latest = summary.recent.iter().rev().take(INSERTS_PER_TRANSACTION);
+        let keys: Vec<Row> = latest.map(|position| table::order(user, position)).collect();
+        for look in 0..LOOKS_AT_LATEST {
+            if get_rows(&self.client, &self.table, keys.clone()).await?.len() == keys.len() {
+                return Ok(());
+            }
+            tokio::time::sleep(pause(look)).await;
+        }
+        Err(StoreError::Unavailable("an order that the summary counts does not show".to_owned()))
     }
 
     /// Sends a transaction that begins with the writes of these orders. If conditions failed, returns the places of the

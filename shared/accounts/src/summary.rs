@@ -10,8 +10,9 @@ use common::store::{Attributes, Row, StoreError, get_row, n, s};
 
 /// How many of the latest inserts a summary lists by position.
 pub const MAX_RECENT_INSERTS: usize = 24;
-/// If a read shows an insert, it may still miss this many that came before. Several writers may have sent their transactions
-/// at the same time, and the rows of each show one by one.
+/// If a read shows an insert, it may still miss this many that came before: those of its own transaction, whose rows show
+/// one by one, and those of transactions that came while a page of the Query was read. None is begun before the one before
+/// it shows as a whole.
 pub(super) const MAX_HIDDEN_INSERTS: u64 = 16;
 
 /// The summary as of one insert. The *n*-th insert makes `total` *n*.
