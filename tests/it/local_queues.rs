@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use aws_sdk_sqs::error::ProvideErrorMetadata;
 use aws_sdk_sqs::types::{MessageAttributeValue, SendMessageBatchRequestEntry};
 use common::aws::{Environment, Patience};
 use common::clock::{Clock, SystemClock};
@@ -96,6 +97,37 @@ async fn after_a_start_the_queues_have_what_was_not_deleted() {
     }
     let first = at(Queue::WebhooksFirst);
     assert_eq!((first.count().await, first.visible_count().await), (1, 0), "the late one");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_sqs_refuses_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_aws, variables) = start(folder.path()).await;
+    let queue = TestQueue::new(&variables, Queue::Feed);
+    let entry =
+        |id: &str, body: &str| SendMessageBatchRequestEntry::builder().id(id).message_body(body).build().unwrap();
+    let send = async |entries: Vec<SendMessageBatchRequestEntry>| {
+        let sent = queue.client.send_message_batch().queue_url(&queue.url).set_entries(Some(entries)).send().await;
+        sent.map_err(|error| error.code().unwrap_or_default().to_owned())
+    };
+    let sent = send(vec![entry("a", "tab\t and \u{fffd}"), entry("b", "\u{1}"), entry("c", "\u{ffff}")]).await.unwrap();
+    let failed: Vec<_> = sent.failed.iter().map(|failed| (failed.id.as_str(), failed.code.as_str())).collect();
+    assert_eq!(failed, [("b", "InvalidMessageContents"), ("c", "InvalidMessageContents")]);
+    assert_eq!((sent.successful.len(), queue.count().await), (1, 1));
+    let sent = send(vec![entry("a", "\u{fffe}")]).await.unwrap();
+    assert_eq!((sent.successful.len(), sent.failed.len()), (0, 1));
+    for (entries, code) in [
+        (vec![entry("a b", "text")], "InvalidBatchEntryId"),
+        (vec![entry("a", "text"), entry("a", "text")], "BatchEntryIdsNotDistinct"),
+        ((0..11).map(|n| entry(&n.to_string(), "text")).collect(), "TooManyEntriesInBatchRequest"),
+        (["a", "b"].map(|id| entry(id, &"x".repeat(600 * 1_024))).into(), "BatchRequestTooLong"),
+    ] {
+        let refused = send(entries).await.unwrap_err();
+        assert!(refused.ends_with(code), "{refused} in place of {code}");
+    }
+    let one = queue.client.send_message().queue_url(&queue.url).message_body("\u{b}");
+    assert!(one.send().await.is_err());
+    assert_eq!(queue.count().await, 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -5,6 +5,7 @@
 //! The program `local`, as scripts use it, and the comparison of webhook servers that `bench` makes.
 
 use std::collections::HashMap;
+use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -136,7 +137,8 @@ async fn a_test_delivery_is_listed_shown_and_sent_again() {
 
     let deliveries = cli.done(&format!("deliveries {id}")).await;
     let row = |delivery: &str, event: &str, at: &Value| {
-        json!({"id": delivery, "endpoint_id": id, "event": event, "status": "pending", "attempts": 0,
+        json!({"user_id": OWNER, "delivery_id": delivery, "id": delivery, "endpoint_id": id, "event": event,
+            "status": "pending", "attempts": 0,
             "created_at": at, "next_attempt_at": at, "waits_for": "turn", "test": true})
     };
     let at = [0, 1].map(|number| deliveries[number]["created_at"].clone());
@@ -155,7 +157,8 @@ async fn a_test_delivery_is_listed_shown_and_sent_again() {
     let shown = cli.done(&show).await;
     let body: Value = serde_json::from_str(shown["body"].as_str().unwrap()).unwrap();
     assert_eq!((&body["id"], &body["event"]), (&json!(first), &json!("listing.sold")));
-    let expected = json!({"id": first, "endpoint_id": id, "event": "listing.sold", "status": "pending",
+    let expected = json!({"user_id": OWNER, "delivery_id": first, "id": first, "endpoint_id": id,
+        "event": "listing.sold", "status": "pending",
         "failure": null, "attempts": [], "attempts_dropped": 0, "next_attempt_at": at[1], "waits_for": "turn",
         "created_at": at[1], "round": 1, "test": true, "body": shown["body"]});
     assert_eq!(shown, expected);
@@ -280,7 +283,9 @@ async fn the_demo_market_is_kept_in_a_folder_and_made_only_once() {
         keys.push(key);
         child.kill().await.unwrap();
     }
-    assert_ne!(keys[0], keys[1], "each start makes a new key");
+    assert_eq!(keys[0], keys[1], "a start uses the keys of the one before");
+    let mode = std::fs::metadata(folder.path().join("demo-keys")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,5 +1,5 @@
 //! Sets up a stack: creates what is missing, fills an empty store with the demo market, creates keys to try it with, and
-//! keeps the keyring in the folder of the tables.
+//! keeps them and the keyring in the folder of the tables.
 
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, Write};
@@ -82,8 +82,8 @@ impl StackAdmin {
     /// Creates the tables, queues, bucket and secret that are missing. If the folder of the tables has a keyring, the
     /// secret is created with it.
     pub async fn set_up(&self, data: Option<&Path>) -> Result<(), String> {
-        let file = data.map(KeyringFile::of_folder);
-        let kept = file.as_ref().map(KeyringFile::read).transpose();
+        let file = data.map(PrivateFile::keyring);
+        let kept = file.as_ref().map(PrivateFile::read).transpose();
         let document = match kept.map_err(|error| format!("cannot read the keyring: {error}"))?.flatten() {
             Some(document) => document,
             None => Keyring::generate().map_err(|error| error.to_string())?.reveal(),
@@ -97,7 +97,7 @@ impl StackAdmin {
     /// Saves the keyring in the folder of the tables whenever it is rotated.
     pub fn save_keyring_changes(&self, folder: &Path) -> BackgroundTask {
         let (client, name) = (self.clients.secrets.clone(), self.resources.keyring());
-        let file = KeyringFile::of_folder(folder);
+        let file = PrivateFile::keyring(folder);
         BackgroundTask::start(async move {
             let mut saved = file.read().ok().flatten();
             loop {
@@ -148,7 +148,7 @@ impl StackAdmin {
         Stores::new(&self.clients.dynamodb, &self.resources)
     }
 
-    /// Returns the administration of keys. Each start makes demo keys, so it has no bound.
+    /// Returns the administration of keys. Each start without a folder makes demo keys, so it has no bound.
     pub fn keys(&self) -> KeyAdmin {
         let table = self.resources.table(Table::Keys);
         let keys = KeyAdmin::new(self.clients.dynamodb.clone(), table, Arc::clone(&self.clock));
@@ -185,13 +185,32 @@ impl StackAdmin {
         marker.unmark()
     }
 
-    /// Creates a key for each set of scopes for the demo user. The first key has every scope.
-    pub async fn demo_keys(&self) -> Result<Vec<DemoKey>, String> {
+    /// Returns a key for each set of scopes of the demo user. The first has every scope. Those of an earlier start are used
+    /// again as long as they are accepted; their texts are in the folder of the tables.
+    pub async fn demo_keys(&self, data: Option<&Path>) -> Result<Vec<DemoKey>, String> {
+        let file = data.map(|folder| PrivateFile(folder.join("demo-keys")));
+        let kept = file.as_ref().map(PrivateFile::read).transpose();
+        let kept = kept.map_err(|error| format!("cannot read the demo keys: {error}"))?.flatten().unwrap_or_default();
+        let mut accepted = Vec::new();
+        for text in KeyText::find(&kept).unwrap_or_default() {
+            let found = self.keys().identify(&text).await.map_err(|error| error.to_string())?;
+            if let Some(key) = found.filter(|key| key.is_live(self.clock.now())) {
+                accepted.push(DemoKey { scopes: key.scopes, text });
+            }
+        }
         let sets: [&[Scope]; 4] =
             [&Scope::ALL, &[Scope::CatalogRead], &[Scope::ListingsRead], &[Scope::OrdersRead, Scope::WalletRead]];
         let mut keys = Vec::new();
-        for scopes in sets {
-            keys.push(self.demo_key(demo::demo_user(), scopes).await?);
+        for set in sets {
+            let scopes: Scopes = set.iter().copied().collect();
+            keys.push(match accepted.iter().find(|key| key.scopes == scopes) {
+                Some(key) => key.clone(),
+                None => self.demo_key(demo::demo_user(), set).await?,
+            });
+        }
+        if let Some(file) = file {
+            let texts: Vec<&str> = keys.iter().map(|key| key.text.reveal()).collect();
+            file.write(&texts.join("\n")).map_err(|error| format!("cannot save the demo keys: {error}"))?;
         }
         Ok(keys)
     }
@@ -223,19 +242,19 @@ impl SeedingMarker {
     }
 }
 
-/// The keyring in the folder of the tables. Secrets Manager is in memory here, and the secrets in the tables are sealed
-/// under its keyring, so losing the keyring would make them useless.
-struct KeyringFile(PathBuf);
+/// A file in the folder of the tables that only the user who runs this may read.
+struct PrivateFile(PathBuf);
 
-impl KeyringFile {
-    /// Only the user who runs this may read and write the file.
+impl PrivateFile {
     const MODE: u32 = 0o600;
 
-    fn of_folder(folder: &Path) -> Self {
+    /// Secrets Manager is in memory here, and the secrets in the tables are sealed under its keyring, so losing the keyring
+    /// would make them useless.
+    fn keyring(folder: &Path) -> Self {
         Self(folder.join("keyring.json"))
     }
 
-    /// Reads the keyring, if there is one.
+    /// Reads the file, if there is one.
     fn read(&self) -> io::Result<Option<String>> {
         match fs::read_to_string(&self.0) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -243,9 +262,9 @@ impl KeyringFile {
         }
     }
 
-    /// Writes a keyring, whole or not at all.
+    /// Writes the file, whole or not at all.
     fn write(&self, document: &str) -> io::Result<()> {
-        let new = self.0.with_extension("json.new");
+        let new = self.0.with_added_extension("new");
         let mut written = OpenOptions::new().write(true).create(true).truncate(true).mode(Self::MODE).open(&new)?;
         written.set_permissions(Permissions::from_mode(Self::MODE))?;
         written.write_all(document.as_bytes())?;
@@ -259,13 +278,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_keyring_that_was_written_is_read_and_is_for_its_user_alone() {
+    fn a_file_that_was_written_is_read_and_is_for_its_user_alone() {
         let folder = tempfile::tempdir().unwrap();
-        let file = KeyringFile::of_folder(folder.path());
+        let file = PrivateFile::keyring(folder.path());
         assert_eq!(file.read().unwrap(), None);
         file.write("first").unwrap();
         file.write("second").unwrap();
         assert_eq!(file.read().unwrap().as_deref(), Some("second"));
-        assert_eq!(fs::metadata(&file.0).unwrap().permissions().mode() & 0o777, KeyringFile::MODE);
+        assert_eq!(fs::metadata(&file.0).unwrap().permissions().mode() & 0o777, PrivateFile::MODE);
     }
 }

@@ -210,7 +210,7 @@ impl Backend {
         let mut keys = Vec::new();
         if !options.empty {
             admin.seed(data).await?;
-            keys = admin.demo_keys().await?;
+            keys = admin.demo_keys(data).await?;
         }
         aws.delay_store(Duration::from_millis(options.store_latency_ms));
         tasks.extend(data.iter().flat_map(|folder| [admin.save_keyring_changes(folder), admin.find_lost_deliveries()]));

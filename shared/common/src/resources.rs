@@ -232,6 +232,9 @@ impl Queue {
         }
     }
 
+    /// How long a queue keeps a message: as long as SQS lets it.
+    pub const RETENTION: Duration = Duration::from_hours(14 * 24);
+
     /// Returns whether the queue keeps order and drops duplicates.
     pub const fn is_fifo(self) -> bool {
         match self {

@@ -90,9 +90,6 @@ fn keys(partition_key: &str, sort_key: &str) -> Value {
     json!([{"AttributeName": partition_key, "KeyType": "HASH"}, {"AttributeName": sort_key, "KeyType": "RANGE"}])
 }
 
-/// The longest time for which SQS keeps a message, 14 days, in seconds.
-const RETENTION_SECONDS: u64 = 14 * 24 * 60 * 60;
-
 #[test]
 fn the_template_has_the_projects_queues() {
     let mut deployed = deployed("AWS::SQS::Queue", "QueueName");
@@ -112,7 +109,7 @@ fn expected_queue(queue: Queue) -> Value {
         "QueueName": names().queue(queue),
         "VisibilityTimeout": queue.visibility_seconds(),
         "FifoQueue": queue.is_fifo(),
-        "MessageRetentionPeriod": RETENTION_SECONDS,
+        "MessageRetentionPeriod": Queue::RETENTION.as_secs(),
         "SqsManagedSseEnabled": true,
     });
     if let Some(dead) = queue.dead_letters() {

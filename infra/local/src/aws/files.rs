@@ -11,6 +11,8 @@ use uuid::Uuid;
 /// What is escaped in a name, so that it can be that of a folder or file. No such name has a slash or begins with a dot, so
 /// it leads nowhere else.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_');
+/// The most bytes of a file's name, with every file system that is common.
+const MAX_NAME_BYTES: usize = 255;
 /// How the name of a file begins that is not completely written.
 const UNFINISHED: &str = ".";
 
@@ -46,6 +48,11 @@ impl Files {
             }
         }
         Ok(files)
+    }
+
+    /// Returns whether a thing with this name can be kept in a file.
+    pub(super) fn takes(name: &str) -> bool {
+        escaped(name).len() <= MAX_NAME_BYTES
     }
 
     /// Writes a file, whole or not at all.

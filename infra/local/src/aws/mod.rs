@@ -15,8 +15,10 @@ mod services;
 pub mod setup;
 
 use std::convert::identity;
+use std::fs::DirBuilder;
 use std::io;
 use std::net::SocketAddr;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,6 +36,11 @@ use services::Services;
 
 /// The time between two removals of expired items. Real DynamoDB takes up to a few days.
 const EXPIRY_INTERVAL: Duration = Duration::from_mins(1);
+
+/// The file of the tables in the folder where they are kept.
+const TABLES: &str = "dynamodb.sqlite3";
+/// The permissions of that folder.
+const PRIVATE: u32 = 0o700;
 
 /// A running AWS side. It stops when it is dropped.
 pub struct AwsSide {
@@ -86,19 +93,27 @@ fn open_tables(data: Option<&Path>) -> io::Result<Database> {
     let opened = match data {
         Some(folder) => {
             private_folder(folder)?;
-            Database::new(&folder.join("dynamodb.sqlite3").to_string_lossy())
+            Database::new(&folder.join(TABLES).to_string_lossy())
         }
         None => Database::memory(),
     };
     opened.map_err(|error| io::Error::other(format!("cannot open the tables: {error}")))
 }
 
-/// Makes a folder that other users of the machine cannot look into.
+/// Makes a folder that other users of the machine cannot look into, also of one that is there. If others can look into it
+/// and it has something else in it, it is not ours to close.
 fn private_folder(folder: &Path) -> io::Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.recursive(true).create(folder)
+    DirBuilder::new().mode(PRIVATE).recursive(true).create(folder)?;
+    let mut permissions = folder.metadata()?.permissions();
+    if permissions.mode() & 0o077 == 0 {
+        return Ok(());
+    }
+    if !folder.join(TABLES).exists() && folder.read_dir()?.next().is_some() {
+        let reason = "others can read this folder, and it has other things in it: give an empty or a new one";
+        return Err(io::Error::other(format!("{}: {reason}", folder.display())));
+    }
+    permissions.set_mode(PRIVATE);
+    std::fs::set_permissions(folder, permissions)
 }
 
 /// Removes expired items, again and again: the embedded DynamoDB does not do so by itself.
@@ -111,5 +126,24 @@ async fn remove_expired(database: Database) {
         if let Ok(Err(error)) = swept {
             tracing::warn!(%error, "cannot remove expired items");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_of_ours_is_made_private_and_no_other_is() {
+        let parent = tempfile::tempdir().unwrap();
+        for (name, file, is_taken) in [("new", None, true), ("ours", Some(TABLES), true), ("other", Some("a"), false)] {
+            let folder = parent.path().join(name);
+            DirBuilder::new().mode(0o755).create(&folder).unwrap();
+            file.map(|file| std::fs::write(folder.join(file), "").unwrap());
+            assert_eq!(private_folder(&folder).is_ok(), is_taken, "{name}");
+            let mode = folder.metadata().unwrap().permissions().mode() & 0o777;
+            assert_eq!(mode, if is_taken { PRIVATE } else { 0o755 }, "{name}");
+        }
+        private_folder(&parent.path().join("a/b")).unwrap();
     }
 }

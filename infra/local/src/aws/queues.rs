@@ -1,9 +1,10 @@
-//! The emulated SQS, with three things that it lacks.
+//! The emulated SQS, with four things that it lacks.
 //!
 //! With a folder, messages are kept ([`super::journal`]). Standard queues take message groups, which are a hint in SQS
 //! (fair queues). And many delayed messages do not make it slow: the emulated SQS moves all of a queue's delayed
 //! messages on each receive, which SQS does not do. So batches of delayed messages wait here, and the emulated SQS gets
-//! them when they are due. A consumer sees another message id than the one that its sender was told.
+//! them when they are due. A consumer sees another message id than the one that its sender was told. And what SQS refuses
+//! is refused.
 
 use std::collections::{HashMap, HashSet};
 use std::future::Future;
@@ -22,16 +23,16 @@ use rustack_sqs_core::provider::RustackSqs;
 use rustack_sqs_http::body::SqsResponseBody;
 use rustack_sqs_http::dispatch::SqsHandler;
 use rustack_sqs_http::response::json_response;
-use rustack_sqs_model::error::SqsError;
+use rustack_sqs_model::error::{SqsError, SqsErrorCode};
 use rustack_sqs_model::input::{
     CreateQueueInput, DeleteMessageBatchInput, DeleteMessageInput, GetQueueAttributesInput, GetQueueUrlInput,
     PurgeQueueInput, SendMessageBatchInput, SendMessageInput,
 };
 use rustack_sqs_model::operations::SqsOperation;
-use rustack_sqs_model::output::SendMessageBatchOutput;
-use rustack_sqs_model::types::{SendMessageBatchRequestEntry, SendMessageBatchResultEntry};
+use rustack_sqs_model::output::{SendMessageBatchOutput, SendMessageOutput};
+use rustack_sqs_model::types::{BatchResultErrorEntry, SendMessageBatchRequestEntry, SendMessageBatchResultEntry};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use uuid::Uuid;
@@ -43,6 +44,10 @@ const GROUP_FIELD: &str = "MessageGroupId";
 const DELAYED_COUNT: &str = "ApproximateNumberOfMessagesDelayed";
 /// The most messages in a batch (SQS).
 const MAX_ENTRIES: usize = 10;
+/// The most characters of the id of a message in its batch (SQS).
+const MAX_ID_CHARS: usize = 80;
+const NO_TEXT: &str = "the message has a character that SQS does not take: only #x9, #xA, #xD, #x20 to #xD7FF, #xE000 to \
+    #xFFFD and #x10000 to #x10FFFF are taken";
 
 /// Answers the calls to SQS. Clones are the same queues.
 #[derive(Clone)]
@@ -73,34 +78,60 @@ impl Queues {
         if let Some(request) = &mut request {
             self.send_again(request);
         }
-        if let Some(Ok(batch)) = request.as_ref().map(SendMessageBatchInput::deserialize)
-            && can_hold(&batch)
-        {
-            let queues = self.clone();
-            return Box::pin(async move { response(&queues.hold(batch).await?) });
-        }
         let body = request.map_or(body, |request| request.to_string().into());
-        let Some(journal) = self.journal.clone() else { return self.handler.handle_operation(operation, body) };
-        let sqs = Arc::clone(&self.sqs);
+        let queues = self.clone();
         Box::pin(async move {
-            let mut journal = journal.lock().await;
             if matches!(operation, SqsOperation::SendMessage) {
-                let message: SendMessageInput = parse(&body)?;
-                let sent = sqs.send_message(message.clone()).await?;
-                let id = sent.message_id.as_deref().unwrap_or_default();
-                journal.add_taken(message, id, sent.sequence_number.as_deref())?;
-                return response(&sent);
+                return response(&queues.send_one(parse(&body)?).await?);
             }
-            let batch: SendMessageBatchInput = parse(&body)?;
-            let sent = sqs.send_message_batch(batch.clone()).await?;
-            for SendMessageBatchResultEntry { id, message_id, sequence_number, .. } in &sent.successful {
-                for entry in batch.entries.iter().filter(|entry| entry.id == *id) {
-                    let message = message(&batch.queue_url, entry.clone());
-                    journal.add_taken(message, message_id, sequence_number.as_deref())?;
-                }
-            }
-            response(&sent)
+            response(&queues.send_batch(parse(&body)?).await?)
         })
+    }
+
+    async fn send_one(&self, message: SendMessageInput) -> Result<SendMessageOutput, SqsError> {
+        if !is_text(&message.message_body) {
+            return Err(SqsError::invalid_parameter_value(NO_TEXT));
+        }
+        let mut journal = self.journal().await;
+        let sent = self.sqs.send_message(message.clone()).await?;
+        if let Some(journal) = &mut journal {
+            journal.add_taken(
+                message,
+                sent.message_id.as_deref().unwrap_or_default(),
+                sent.sequence_number.as_deref(),
+            )?;
+        }
+        Ok(sent)
+    }
+
+    async fn send_batch(&self, mut batch: SendMessageBatchInput) -> Result<SendMessageBatchOutput, SqsError> {
+        check(&batch)?;
+        let refused: Vec<_> =
+            batch.entries.extract_if(.., |entry| !is_text(&entry.message_body)).map(refusal).collect();
+        let mut sent = match batch.entries.len() {
+            0 if !refused.is_empty() => SendMessageBatchOutput::default(),
+            _ if can_hold(&batch) => self.hold(batch).await?,
+            _ => self.take(batch).await?,
+        };
+        sent.failed.extend(refused);
+        Ok(sent)
+    }
+
+    /// Has the emulated SQS take a batch.
+    async fn take(&self, batch: SendMessageBatchInput) -> Result<SendMessageBatchOutput, SqsError> {
+        let mut journal = self.journal().await;
+        let sent = self.sqs.send_message_batch(batch.clone()).await?;
+        let Some(journal) = &mut journal else { return Ok(sent) };
+        for SendMessageBatchResultEntry { id, message_id, sequence_number, .. } in &sent.successful {
+            for entry in batch.entries.iter().filter(|entry| entry.id == *id) {
+                journal.add_taken(message(&batch.queue_url, entry.clone()), message_id, sequence_number.as_deref())?;
+            }
+        }
+        Ok(sent)
+    }
+
+    async fn journal(&self) -> Option<tokio::sync::MutexGuard<'_, Journal>> {
+        Some(self.journal.as_ref()?.lock().await)
     }
 
     /// Lets messages of a request come late, or once more.
@@ -128,8 +159,8 @@ impl Queues {
                 ..SendMessageBatchResultEntry::default()
             });
             let message = message(&batch.queue_url, entry);
-            let place = match &self.journal {
-                Some(journal) => Some(journal.lock().await.add(message.clone())?),
+            let place = match self.journal().await {
+                Some(mut journal) => Some(journal.add(message.clone())?),
                 None => None,
             };
             self.send_when_due(message, place);
@@ -261,6 +292,32 @@ impl Waiting {
     }
 }
 
+/// Returns an error if SQS would refuse the batch as a whole. The emulated SQS checks what is not checked here.
+fn check(batch: &SendMessageBatchInput) -> Result<(), SqsError> {
+    let is_id = |id: &str| {
+        (1..=MAX_ID_CHARS).contains(&id.len()) && id.bytes().all(|c| c.is_ascii_alphanumeric() || b"-_".contains(&c))
+    };
+    if let Some(entry) = batch.entries.iter().find(|entry| !is_id(&entry.id)) {
+        return Err(SqsError::new(SqsErrorCode::InvalidBatchEntryId, format!("{:?} is no id of an entry", entry.id)));
+    }
+    let bytes: usize = batch.entries.iter().map(|entry| entry.message_body.len()).sum();
+    if bytes > MAX_BATCH_BYTES {
+        let reason = format!("the batch has {bytes} bytes, and {MAX_BATCH_BYTES} are the most");
+        return Err(SqsError::new(SqsErrorCode::BatchRequestTooLong, reason));
+    }
+    Ok(())
+}
+
+/// Returns whether SQS takes a text: all characters of XML 1.0.
+fn is_text(body: &str) -> bool {
+    body.chars().all(|c| matches!(c, '\t' | '\n' | '\r' | ' '..='\u{fffd}' | '\u{10000}'..))
+}
+
+fn refusal(entry: SendMessageBatchRequestEntry) -> BatchResultErrorEntry {
+    let (code, message) = ("InvalidMessageContents".to_owned(), Some(NO_TEXT.to_owned()));
+    BatchResultErrorEntry { id: entry.id, sender_fault: true, code, message }
+}
+
 /// Returns whether each message of a batch is delayed and surely acceptable. The emulated SQS decides about all others.
 fn can_hold(batch: &SendMessageBatchInput) -> bool {
     let is_plain = |entry: &SendMessageBatchRequestEntry| {
@@ -268,12 +325,12 @@ fn can_hold(batch: &SendMessageBatchInput) -> bool {
         (1..=MAX_DELAY_SECONDS.into()).contains(&seconds)
             && !entry.message_body.is_empty()
             && entry.message_attributes.is_empty()
+            // In a FIFO queue it has one.
+            && entry.message_group_id.is_none()
     };
     let ids: HashSet<&str> = batch.entries.iter().map(|entry| entry.id.as_str()).collect();
-    let bytes: usize = batch.entries.iter().map(|entry| entry.message_body.len()).sum();
     (1..=MAX_ENTRIES).contains(&batch.entries.len())
         && ids.len() == batch.entries.len()
-        && bytes <= MAX_BATCH_BYTES
         && batch.entries.iter().all(is_plain)
 }
 

@@ -131,6 +131,9 @@ impl Buckets {
             S3Operation::PutObject => {
                 let input: PutObjectInput = call.input()?;
                 let (bucket, key) = (input.bucket.clone(), input.key.clone());
+                if self.folder.is_some() && !Files::takes(&key) {
+                    return Err(S3Error::with_message(S3ErrorCode::KeyTooLongError, "no file can have this name"));
+                }
                 let output = store.handle_put_object(input).await?;
                 if let Some(folder) = &self.folder {
                     folder.put(&bucket, &key, &call.body).map_err(not_kept)?;

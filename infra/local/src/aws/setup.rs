@@ -88,6 +88,8 @@ async fn create_queue(client: &aws_sdk_sqs::Client, resources: &Resources, queue
     let visibility = queue.visibility_seconds().to_string();
     let mut request =
         client.create_queue().queue_name(&name).attributes(QueueAttributeName::VisibilityTimeout, visibility);
+    let retention = Queue::RETENTION.as_secs().to_string();
+    request = request.attributes(QueueAttributeName::MessageRetentionPeriod, retention);
     if queue.is_fifo() {
         request = request.attributes(QueueAttributeName::FifoQueue, "true");
     }
