@@ -2,7 +2,7 @@
 
 use terminal::{Bar, count};
 
-const BAR_TEMPLATE: &str = "{bar:32} {human_pos} of {human_len} {msg}, {eta} left";
+const BAR_TEMPLATE: &str = "{bar:12} {human_pos} of {human_len} {msg}{left}";
 const SPINNER_TEMPLATE: &str = "{spinner} {msg}";
 
 /// Shows how far a command is, on standard error, if that is a terminal.
@@ -18,7 +18,7 @@ impl Progress {
     /// Shows how many rows were read, and about how many there are if that is known.
     pub(crate) fn show_rows(&self, rows: u64, of: Option<u64>, what: &'static str) {
         match of {
-            None => self.say(format!("{} {what}", count(rows))),
+            None => self.say(format!("{what}: {}", count(rows))),
             Some(of) => {
                 self.bar.set_template(BAR_TEMPLATE);
                 self.bar.show(rows, of.max(rows));

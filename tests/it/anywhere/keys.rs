@@ -97,6 +97,10 @@ async fn a_key_is_shown_with_its_use() {
     let days = key["usage"]["days"].as_array().unwrap();
     let of_catalog = days.iter().filter(|day| day["scope"] == "catalog:read");
     assert_eq!(of_catalog.map(|day| day["requests"].as_u64().unwrap()).sum::<u64>(), 1, "{days:?}");
+    let listed = marketctl(&target.variables, &["--json", "keys", "list"], "").await.json();
+    let listed = listed.as_array().unwrap();
+    let requests: Vec<_> = listed.iter().map(|key| key["requests_today"].as_u64().unwrap()).collect();
+    assert!(listed.iter().any(|key| key["key_id"] == key_id) && requests.is_sorted_by(|a, b| a >= b), "{requests:?}");
     let for_people = marketctl(&target.variables, &["keys", "show", &key_id], "").await;
     assert!(for_people.stdout.contains("ALL SCOPES") && !for_people.stdout.contains(&text), "{for_people:?}");
     refused(&target, &format!("show {}", target.uuid(2))).await;
@@ -113,11 +117,14 @@ async fn a_leaked_text_is_identified_and_never_printed() {
         run
     };
     let found = identify(&format!("{text}\n"), true).await;
-    assert_eq!((found.code, found.json()), (0, json!(record)), "{}", found.stderr);
+    let mut expected = json!(record);
+    expected["accepted"] = json!(true);
+    assert_eq!((found.code, found.json()), (0, expected), "{}", found.stderr);
     let for_people = identify(&text, false).await.stdout;
     assert!(for_people.contains(&record.key_id.to_string()) && for_people.contains(&record.last4), "{for_people}");
     target.admin.keys().revoke(record.key_id).await.unwrap();
-    assert_eq!(identify(&text, true).await.json()["status"], "revoked");
+    let found = identify(&text, true).await.json();
+    assert_eq!((&found["status"], &found["accepted"]), (&json!("revoked"), &json!(false)));
 
     let last = if text.ends_with('0') { "1" } else { "0" };
     let unknown = KeyText::from_bits(*b"a text that this stack never had");

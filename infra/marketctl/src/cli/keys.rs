@@ -20,18 +20,22 @@ pub(crate) enum KeyCommand {
     /// Create a key; its text is shown only once
     #[command(override_usage = "marketctl keys create [OPTIONS]\n       --user <UUID> --scope <SCOPE>")]
     Create(CreateKey),
-    /// List a user's keys, oldest first, including revoked ones
+    /// List a user's keys, oldest first, including revoked ones; or those of all users, those with most requests today first
     List {
-        /// The owner's user id
+        /// The owner's user id; the keys of all users, if this is not given
         #[arg(long, value_name = "UUID")]
-        user: UserId,
+        user: Option<UserId>,
+        /// Of all users' keys, list at most this many: 50 if this is not given, or all with --json
+        #[arg(long, value_name = "N", value_parser = number::<1, 1_000_000>, allow_negative_numbers = true)]
+        #[arg(conflicts_with = "user")]
+        limit: Option<u32>,
     },
     /// Show a key, and its requests per day and scope
     Show {
         /// The key's id, as `keys list` shows it
         key_id: KeyId,
     },
-    /// Tell which key is in a leaked text, such as a log or a file, without printing the text
+    /// Tell which keys are in a leaked text, such as a log or a file, without printing the text
     #[command(override_usage = "marketctl keys identify -")]
     Identify {
         /// `-`: the text is read from standard input
@@ -109,7 +113,7 @@ pub(crate) struct KeyChanges {
     /// Another plan; one that is coming soon needs --preview
     #[arg(long, value_parser = member::<Tier>())]
     pub(crate) tier: Option<Tier>,
-    /// A limit of the key's own, in requests per minute and scope: 0 to 60000; it outlasts a change of the tier. Or
+    /// A limit of the key's own, in requests per minute and scope: 0 to 15000; it outlasts a change of the tier. Or
     /// `tier`, to drop it and follow the tier again
     #[arg(long, value_name = "N|tier", value_parser = limit, allow_negative_numbers = true)]
     pub(crate) limit: Option<LimitChange>,
@@ -130,8 +134,7 @@ impl TypedValueParser for OnlyStandardInput {
         if value == "-" {
             return Ok(Source::Stdin);
         }
-        let refusal =
-            "give the text on standard input and `-` as the only argument; a key on a command line is not secret\n";
+        let refusal = "give the text on standard input and `-` as the only argument; a key on a command line is not secret: marketctl keys identify - <FILE\n";
         Err(clap::Error::raw(ErrorKind::ValueValidation, refusal).with_cmd(command))
     }
 }

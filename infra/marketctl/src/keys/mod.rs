@@ -2,11 +2,14 @@
 
 mod show;
 
+use std::cmp::Reverse;
 use std::io::{self, IsTerminal, Read, Write};
 use std::time::Duration;
 
 use admin::audit::Subject;
-use admin::keys::document::{KeyWithText, KeyWithUsage, RevokedKey, RevokedKeys, RotatedKey};
+use admin::keys::document::{
+    IdentifiedKeys, KeyDocument, KeyWithText, RevokedKey, RevokedKeys, RotatedKey, ShownKey, UsedKey,
+};
 use admin::keys::{AdminError, AllRevoked, KeyBounds, KeyUpdate, NewKey};
 use api::auth::{KeyRecord, KeyText, KeyTextError};
 use common::ids::KeyId;
@@ -21,10 +24,13 @@ use crate::cli::{CreateKey, KeyChanges, KeyCommand};
 use crate::confirm::Confirmation;
 use crate::failure::{CommandFailure, none_left_out, shortened};
 use crate::input::Source;
+use crate::progress::Progress;
 use crate::session::Session;
 
 /// The most bytes that are read of a leaked text.
 const MAX_LEAKED_BYTES: u64 = 16 * 1_024 * 1_024;
+/// How many keys of all users people see.
+const SHOWN: usize = 50;
 
 pub(crate) async fn run(
     command: KeyCommand,
@@ -62,7 +68,11 @@ async fn confirm(command: &KeyCommand, session: &Session, confirmation: Confirma
             confirmation.ask(&format!("This ends {} at once.", named(*id).await))
         }
         KeyCommand::Revoke { user: Some(user), .. } => {
-            confirmation.require(&format!("This ends all keys of user {user} at once."))
+            let now = session.clock.now();
+            let keys = if confirmation == Confirmation::Asked { session.keys().list(*user).await.ok() } else { None };
+            let live = keys.map(|keys| keys.readable.iter().filter(|key| key.is_live(now)).count());
+            let accepted = live.map_or_else(String::new, |live| format!(" Accepted are {live} now."));
+            confirmation.require(&format!("This ends all keys of user {user} at once.{accepted}"))
         }
         KeyCommand::Rotate { key_id, overlap } if overlap.is_zero() && confirmation == Confirmation::Asked => {
             confirmation
@@ -86,15 +96,18 @@ async fn perform(
             audit.made(record.key_id);
             output.print(&KeyWithText::new(&text, &record), show::created)?;
         }
-        KeyCommand::List { user } => {
-            let keys = session.keys().list(user).await?;
-            output.print(&keys.readable, |keys| show::list(user, keys, session.clock.now()))?;
+        KeyCommand::List { user: Some(user), .. } => {
+            let (keys, now) = (session.keys().list(user).await?, session.clock.now());
+            let documents: Vec<_> = keys.readable.iter().map(|key| KeyDocument::new(key, now)).collect();
+            output.print(&documents, |_| show::list(user, &keys.readable, now))?;
             none_left_out(&keys.unreadable)?;
         }
+        KeyCommand::List { user: None, limit } => list_all(session, limit, output).await?,
         KeyCommand::Show { key_id } => {
             let (record, usage) = session.keys().show(key_id).await?;
-            let key = KeyWithUsage { record: &record, usage: &usage };
-            output.print(&key, |key| show::shown(key, session.clock.now()))?;
+            let now = session.clock.now();
+            let shown = ShownKey { key: KeyDocument::new(&record, now), usage: &usage };
+            output.print(&shown, |shown| show::shown(shown, now))?;
         }
         KeyCommand::Identify { text } => {
             let texts = leaked_keys(&text)?;
@@ -102,19 +115,16 @@ async fn perform(
             for text in &texts {
                 known.extend(keys.identify(text).await?);
             }
-            let Some((key, others)) = known.split_first() else {
+            let now = session.clock.now();
+            known.sort_by_key(|key| !key.is_live(now));
+            let Some((first, others)) = known.split_first() else {
                 let hint = "Its checksum is right, so it may be a key of another stack: name that with --stack. Every stack refuses a key that it does not have.";
                 let failure = CommandFailure::new("no key of this stack has this text", hint);
                 return Err(failure.with_member("reason", "unknown"));
             };
-            output.print(key, |key| show::identified(key, session.clock.now()))?;
-            if !others.is_empty() {
-                let hint = "Each is still to be looked at with `marketctl keys show KEY_ID`.";
-                let failure =
-                    CommandFailure::new(format!("further keys of this stack in the text: {}", others.len()), hint);
-                let ids: Vec<_> = others.iter().map(|key| key.key_id).collect();
-                return Err(failure.with_details(ids.iter().map(ToString::to_string)).with_member("others", ids));
-            }
+            let others = others.iter().map(|key| KeyDocument::new(key, now)).collect();
+            let document = IdentifiedKeys { first: KeyDocument::new(first, now), others };
+            output.print(&document, |_| show::identified(&known, now))?;
         }
         KeyCommand::Update { key_id, changes } => {
             let update = key_update(changes)?;
@@ -156,6 +166,25 @@ async fn perform(
         }
     }
     Ok(())
+}
+
+/// Lists the keys of all users, those with most requests today first.
+async fn list_all(session: &Session, limit: Option<u32>, output: Output) -> Result<(), CommandFailure> {
+    let progress = Progress::start();
+    let mut keys = session.keys().list_all(|found| progress.show_rows(found, None, "keys")).await?;
+    drop(progress);
+    let now = session.clock.now();
+    let most = if output == Output::Json { usize::MAX } else { SHOWN };
+    let most = limit.map_or(most, |limit| limit as usize);
+    keys.readable.sort_by_cached_key(|(key, usage)| (Reverse(usage.requests_on_day_of(now)), key.user_id, key.key_id));
+    let all = keys.readable.len();
+    let used = keys
+        .readable
+        .iter()
+        .take(most)
+        .map(|(key, usage)| UsedKey { key: KeyDocument::new(key, now), requests_today: usage.requests_on_day_of(now) });
+    output.print(&used.collect::<Vec<_>>(), |used| show::used(used, all, now))?;
+    none_left_out(&keys.unreadable)
 }
 
 fn new_key(create: CreateKey, now: Timestamp) -> Result<NewKey, CommandFailure> {

@@ -1,6 +1,6 @@
 //! Keys as text for people.
 
-use admin::keys::document::{KeyWithText, KeyWithUsage, RevokedKey, RevokedKeys, RotatedKey};
+use admin::keys::document::{KeyWithText, RevokedKey, RevokedKeys, RotatedKey, ShownKey, UsedKey};
 use api::auth::{DayUse, KeyRecord, KeyStatus, Usage};
 use common::ids::UserId;
 use common::scope::Scope;
@@ -61,6 +61,29 @@ pub(super) fn list(user: UserId, keys: &[KeyRecord], now: Timestamp) -> String {
     table(header, keys.iter().map(|key| row(key, now)))
 }
 
+/// Lists keys of all users with what they have used, of `all` that there are.
+pub(super) fn used(keys: &[UsedKey<'_>], all: usize, now: Timestamp) -> String {
+    if keys.is_empty() {
+        return "There are no keys.".to_owned();
+    }
+    let header = ["KEY ID", "USER ID", "NAME", "TIER", "STATUS", "TODAY", "LAST USED"];
+    let rows = table(
+        header,
+        keys.iter().map(|UsedKey { key, requests_today }| {
+            let [key_id, name, tier, _, status, _, _, last_used, _] = row(key.record, now);
+            [key_id, key.record.user_id.to_string(), name, tier, status, requests_today.to_string(), last_used]
+        }),
+    );
+    let more = match all - keys.len() {
+        0 => String::new(),
+        more => format!(" {more} keys with fewer are left out; --limit lists more."),
+    };
+    format!(
+        "{rows}\n\nTODAY counts requests since 00:00 UTC that were not refused.{more} To see one day by day:\n\n    \
+         marketctl keys show KEY_ID"
+    )
+}
+
 fn text_once(key: &KeyWithText<'_>) -> String {
     let KeyRecord { tier, limit, expires_at, .. } = key.record;
     let expiry = expires_at.map_or_else(|| "never expires".to_owned(), |at| format!("expires {at}"));
@@ -114,18 +137,22 @@ const SCOPES: usize = Scope::ALL.len();
 /// The day, each scope, and all scopes.
 const COLUMNS: usize = SCOPES + 2;
 
-pub(super) fn shown(key: &KeyWithUsage<'_>, now: Timestamp) -> String {
-    format!("{}\n\n{}", details(key.record, now), usage(key.usage))
+pub(super) fn shown(shown: &ShownKey<'_>, now: Timestamp) -> String {
+    format!("{}\n\n{}", details(shown.key.record, now), usage(shown.usage))
 }
 
-pub(super) fn identified(key: &KeyRecord, now: Timestamp) -> String {
-    let id = key.key_id;
-    let next = if key.is_live(now) {
-        format!("It is accepted. `marketctl keys revoke {id}` ends it, `marketctl keys rotate {id}` replaces it.")
-    } else {
-        "It is not accepted any more.".to_owned()
-    };
-    format!("The text is this key:\n\n{}\n\n{next}", details(key, now))
+pub(super) fn identified(keys: &[KeyRecord], now: Timestamp) -> String {
+    let shown = keys.iter().map(|key| {
+        let id = key.key_id;
+        let next = if key.is_live(now) {
+            format!("It is accepted. `marketctl keys revoke {id}` ends it, `marketctl keys rotate {id}` replaces it.")
+        } else {
+            "It is not accepted any more.".to_owned()
+        };
+        format!("{}\n\n{next}", details(key, now))
+    });
+    let found = if let [_] = keys { "this key".to_owned() } else { format!("these {} keys", keys.len()) };
+    format!("The text has {found} of this stack:\n\n{}", shown.collect::<Vec<_>>().join("\n\n\n"))
 }
 
 fn details(key: &KeyRecord, now: Timestamp) -> String {

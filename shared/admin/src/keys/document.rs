@@ -7,6 +7,41 @@ use common::ids::{KeyId, UserId};
 use common::timestamp::Timestamp;
 use serde::Serialize;
 
+/// A key as an operator is shown it.
+#[derive(Serialize)]
+pub struct KeyDocument<'a> {
+    #[serde(flatten)]
+    pub record: &'a KeyRecord,
+    /// Whether a request with this key is accepted. An expired key is not, although its status is active.
+    pub accepted: bool,
+}
+
+/// A key with its use, as an operator is shown it.
+#[derive(Serialize)]
+pub struct ShownKey<'a> {
+    #[serde(flatten)]
+    pub key: KeyDocument<'a>,
+    pub usage: &'a Usage,
+}
+
+/// A key in the list of all keys.
+#[derive(Serialize)]
+pub struct UsedKey<'a> {
+    #[serde(flatten)]
+    pub key: KeyDocument<'a>,
+    /// The requests of today, in UTC, that took a token.
+    pub requests_today: u64,
+}
+
+/// The key of a leaked text, and the others if it has several.
+#[derive(Serialize)]
+pub struct IdentifiedKeys<'a> {
+    #[serde(flatten)]
+    pub first: KeyDocument<'a>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<KeyDocument<'a>>,
+}
+
 /// A new key with its text, which is shown only once.
 #[derive(Serialize)]
 pub struct KeyWithText<'a> {
@@ -27,7 +62,7 @@ pub struct RotatedKey<'a> {
     pub in_doubt: bool,
 }
 
-/// A key with its use.
+/// A key with its use, as its owner is shown it.
 #[derive(Serialize)]
 pub struct KeyWithUsage<'a> {
     #[serde(flatten)]
@@ -48,6 +83,13 @@ pub struct RevokedKeys {
     pub user_id: UserId,
     /// The keys that were not revoked before.
     pub revoked: Vec<KeyId>,
+}
+
+impl<'a> KeyDocument<'a> {
+    /// Returns the document as it is shown at this time.
+    pub fn new(record: &'a KeyRecord, now: Timestamp) -> Self {
+        Self { record, accepted: record.is_live(now) }
+    }
 }
 
 impl<'a> KeyWithText<'a> {

@@ -25,6 +25,7 @@ use common::scope::{Scopes, Tier};
 use common::store::{Attributes, Row, StoreError, get_row, n, retry_conflicts, s, updated};
 use common::timestamp::{DAY_MILLIS, Timestamp};
 use futures_util::{StreamExt, TryStreamExt, stream};
+use repair::unreadable;
 pub use repair::{ChangedKey, KeysPage};
 use thiserror::Error;
 use uuid::Uuid;
@@ -149,6 +150,26 @@ impl KeyAdmin {
         let keys: Vec<_> = keys.try_collect().await?;
         let mut keys: Rows<KeyRecord> = keys.into_iter().flatten().collect();
         keys.readable.sort_by_key(|key| (key.created_at, key.key_id));
+        Ok(keys)
+    }
+
+    /// Returns the keys of all users with their use. Reads the whole table. Calls `report` after each page with the number
+    /// of keys so far.
+    pub async fn list_all(&self, report: impl Fn(u64)) -> Result<Rows<(KeyRecord, Usage)>, AdminError> {
+        let mut pages = self.client.scan().table_name(&self.table).into_paginator().send();
+        let mut keys = Rows::default();
+        while let Some(page) = pages.next().await {
+            for row in page.map_err(StoreError::from)?.items() {
+                if Attributes(row).text(PK).is_some_and(|pk| table::hash_of_partition(pk).is_some()) {
+                    let read = KeyRecord::from_row(row).and_then(|key| Ok((key, Usage::from_row(row)?)));
+                    match read {
+                        Ok(key) => keys.readable.push(key),
+                        Err(error) => keys.unreadable.push(unreadable(row, error)),
+                    }
+                }
+            }
+            report(keys.readable.len() as u64);
+        }
         Ok(keys)
     }
 

@@ -37,6 +37,12 @@ pub struct DayUse {
 }
 
 impl Usage {
+    /// Returns how many requests there were on the day of `now`, in all scopes.
+    pub fn requests_on_day_of(&self, now: Timestamp) -> u64 {
+        let today = date(day_of(now));
+        self.days.iter().filter(|day| day.day == today).map(|day| day.requests).sum()
+    }
+
     /// Reads all counts in a key's row. Days before the last seven are among them until a request removes them.
     pub fn from_row(row: &Row) -> Result<Self, StoreError> {
         let mut days = Vec::new();
@@ -148,7 +154,10 @@ mod tests {
             used("2026-11-20", Scope::CatalogRead, 5_000_000_000),
             used("2026-11-20", Scope::WalletRead, 4),
         ];
-        assert_eq!(Usage::from_row(&row(n(5_000_000_000_u64))).unwrap(), Usage { days });
+        let usage = Usage::from_row(&row(n(5_000_000_000_u64))).unwrap();
+        assert_eq!(usage, Usage { days });
+        let on = |at: &str| usage.requests_on_day_of(at.parse().unwrap());
+        assert_eq!([on("2026-11-21T23:59:59Z"), on("2026-11-22T00:00:00Z")], [15, 0]);
         assert!(Usage::from_row(&row(s("many"))).is_err());
     }
 }

@@ -20,7 +20,8 @@ use common::rows::Unreadable;
 use common::store::{Attributes, Row, StoreError, changed, retry_conflicts, s};
 use common::transaction;
 pub use stored::ChangedKey;
-use stored::{Named, StoredFinder, StoredKey, StoredRows, is_replaced_by, is_unrevoked, unreadable};
+pub(super) use stored::unreadable;
+use stored::{Named, StoredFinder, StoredKey, StoredRows, is_replaced_by, is_unrevoked};
 
 use crate::keys::{CONFLICT_ATTEMPTS, KeyAdmin};
 

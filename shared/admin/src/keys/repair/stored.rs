@@ -165,7 +165,7 @@ impl KeyAdmin {
 
 /// Says why a row cannot be read. A key's own row is named by the key's id if it has one, because it lies under a hash
 /// that nobody knows.
-pub(super) fn unreadable(row: &Row, error: StoreError) -> Unreadable {
+pub(in crate::keys) fn unreadable(row: &Row, error: StoreError) -> Unreadable {
     match Attributes(row).parsed(KEY_ID) {
         Ok(key_id) => Unreadable::new(&table::id_row(key_id), error),
         Err(_) => Unreadable::new(row, error),
