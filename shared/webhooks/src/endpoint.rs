@@ -83,6 +83,8 @@ closed_enum! {
     pub enum DisabledReason {
         /// Its owner switched it off.
         Owner = "owner",
+        /// An operator of the service did.
+        Operator = "operator",
         /// A delivery's last retry failed (specification 6.9.1).
         DeliveriesFailed = "deliveries_failed",
     }

@@ -70,7 +70,10 @@ pub(crate) enum WebhookCommand {
         #[arg(long)]
         wait: bool,
     },
-    /// List an endpoint's deliveries, newest first; they are kept for 35 days
+    /// List the deliveries of an endpoint, of a user or of all, newest first; they are kept for 35 days
+    #[command(
+        override_usage = "marketctl webhooks deliveries [OPTIONS] <ENDPOINT_ID>\n       marketctl webhooks deliveries [OPTIONS] --user <UUID>\n       marketctl webhooks deliveries [OPTIONS] --all"
+    )]
     Deliveries(ListDeliveries),
     /// Show a delivery with its attempts and its body
     Show {
@@ -98,9 +101,17 @@ pub(crate) enum WebhookCommand {
 }
 
 #[derive(Args, Debug)]
+#[command(group = ArgGroup::new("of").args(["id", "user", "all"]).required(true))]
 pub(crate) struct ListDeliveries {
     /// The endpoint's id, as `webhooks list` shows it
-    pub(crate) id: EndpointId,
+    #[arg(value_name = "ENDPOINT_ID")]
+    pub(crate) id: Option<EndpointId>,
+    /// List the deliveries of all endpoints that this user has
+    #[arg(long, value_name = "UUID")]
+    pub(crate) user: Option<UserId>,
+    /// List the deliveries of all endpoints that there are; with --status failed it finds which of them fail
+    #[arg(long)]
+    pub(crate) all: bool,
     /// List only deliveries with this status
     #[arg(long, value_parser = member::<Status>())]
     pub(crate) status: Option<Status>,

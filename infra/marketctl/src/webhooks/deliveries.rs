@@ -1,12 +1,14 @@
-//! `webhooks deliveries`: lists an endpoint's deliveries, once or again and again.
+//! `webhooks deliveries`: lists the deliveries of an endpoint or of several, once or again and again.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use admin::webhooks::document::DeliveryRow;
+use admin::webhooks::document::{DeliveryOfUser, DeliveryRow};
 use admin::webhooks::{WantedDeliveries, WebhookAdmin};
 use common::ids::{DeliveryId, EndpointId};
 use common::rows::Rows;
+use futures_util::{StreamExt, TryStreamExt, stream};
 use terminal::Output;
 use tokio::time::sleep;
 use uuid::Uuid;
@@ -24,9 +26,13 @@ const SHOWN: usize = 100;
 /// How often a list that goes on is read.
 const PAUSE: Duration = Duration::from_secs(2);
 
+/// How many endpoints' deliveries are read at the same time.
+const ENDPOINTS_AT_A_TIME: usize = 16;
+
 /// The deliveries of a list, and whether there are more.
+#[derive(Default)]
 struct Listed {
-    rows: Rows<DeliveryRow>,
+    rows: Rows<DeliveryOfUser<DeliveryRow>>,
     is_cut: bool,
 }
 
@@ -42,31 +48,62 @@ pub(super) async fn watch(admin: &WebhookAdmin, list: &ListDeliveries, output: O
     let mut seen: HashMap<DeliveryId, (Status, usize)> = HashMap::new();
     loop {
         let mut rows = read(admin, list, SHOWN).await?.rows.readable;
-        let listed: HashSet<DeliveryId> = rows.iter().map(|row| row.id).collect();
+        let listed: HashSet<DeliveryId> = rows.iter().map(|row| row.delivery_id).collect();
         rows.reverse();
-        rows.retain(|row| seen.insert(row.id, (row.status, row.attempts)) != Some((row.status, row.attempts)));
+        rows.retain(|DeliveryOfUser { delivery, .. }| {
+            let state = (delivery.status, delivery.attempts);
+            seen.insert(delivery.id, state) != Some(state)
+        });
         for row in &rows {
-            output.print(row, show::delivery_line)?;
+            output.print(row, |row| show::delivery_line(&row.delivery))?;
         }
         seen.retain(|id, _| listed.contains(id));
         sleep(PAUSE).await;
     }
 }
 
-/// Reads an endpoint's deliveries, newest first, page by page until there are enough: `most` if
-/// the command does not say how many. Of those that cannot be read, all
-/// that were met on the way are returned.
+/// Reads the deliveries of the endpoints that the command names, newest first: `most`, if it does not say how many.
 async fn read(admin: &WebhookAdmin, list: &ListDeliveries, most: usize) -> Result<Listed, CommandFailure> {
-    let ListDeliveries { id, status, event, since, until, about, limit, .. } = *list;
+    let limit = list.limit.map_or(most, |limit| limit as usize);
+    if let Some(id) = list.id {
+        return read_endpoint(admin, list, id, limit).await;
+    }
+    let endpoints = match list.user {
+        Some(user) => admin.list(user).await?,
+        None => admin.list_all(|_| {}).await?,
+    };
+    let parts = endpoints.readable.iter().map(|endpoint| read_endpoint(admin, list, endpoint.id, limit));
+    let mut parts = stream::iter(parts).buffer_unordered(ENDPOINTS_AT_A_TIME);
+    let mut all = Listed::default();
+    all.rows.unreadable.extend(endpoints.unreadable.into_iter().map(|endpoint| endpoint.unreadable));
+    while let Some(Listed { rows, is_cut }) = parts.try_next().await? {
+        all.rows.readable.extend(rows.readable);
+        all.rows.unreadable.extend(rows.unreadable);
+        all.rows.readable.sort_by_key(|row| Reverse((row.delivery.created_at, row.delivery_id)));
+        all.is_cut |= is_cut || all.rows.readable.len() > limit;
+        all.rows.readable.truncate(limit);
+    }
+    Ok(all)
+}
+
+/// Reads an endpoint's deliveries, newest first, page by page until there are `limit`. Of those that cannot be read, all
+/// that were met on the way are returned.
+async fn read_endpoint(
+    admin: &WebhookAdmin,
+    list: &ListDeliveries,
+    id: EndpointId,
+    limit: usize,
+) -> Result<Listed, CommandFailure> {
+    let ListDeliveries { status, event, since, until, about, .. } = *list;
     let wanted = WantedDeliveries { status, event, since, until };
-    let (mut rows, mut from, limit) = (Rows::default(), None, limit.map_or(most, |limit| limit as usize));
+    let (mut rows, mut from) = (Rows::default(), None);
     loop {
         // Of those about one thing there may be few in each page.
         let size = if about.is_some() { PAGE } else { (limit - rows.readable.len()).min(PAGE) };
         let page = admin.deliveries(id, &wanted, from, size).await?;
         let (now, room) = (admin.clock.now(), limit - rows.readable.len());
         let found = page.deliveries.iter().filter(|delivery| about.is_none_or(|thing| is_about(delivery, id, thing)));
-        let mut found = found.map(|delivery| DeliveryRow::new(delivery, now));
+        let mut found = found.map(|delivery| DeliveryOfUser::new(delivery, DeliveryRow::new(delivery, now)));
         rows.readable.extend(found.by_ref().take(room));
         let is_more = found.next().is_some();
         rows.unreadable.extend(page.unreadable);

@@ -9,13 +9,13 @@ mod show;
 use admin::ErrorCode;
 use admin::audit::Subject;
 use admin::webhooks::document::{
-    DeliveryDocument, EndpointDocument, EndpointOfUser, EndpointWithHealth, EndpointWithSecret, RemovedEndpoint,
-    SentDelivery,
+    DeliveryDocument, DeliveryOfUser, EndpointDocument, EndpointOfUser, EndpointWithHealth, EndpointWithSecret,
+    RemovedEndpoint, SentDelivery,
 };
 use admin::webhooks::{EndpointUpdate, NewEndpoint, Recoverable, Selection, WebhookAdmin};
 use common::ids::{DeliveryId, UserId};
 use terminal::Output;
-use webhooks::endpoint::Endpoints;
+use webhooks::endpoint::{Endpoints, WebhookEndpoint};
 
 use crate::audit::{Asked, Audit};
 use crate::cli::{AddEndpoint, ResendOptions, UpdateEndpoint, WebhookCommand};
@@ -35,7 +35,7 @@ pub(crate) async fn run(
     confirmation: Confirmation,
 ) -> Result<(), CommandFailure> {
     let admin = session.webhooks().await?;
-    confirm(&command, confirmation)?;
+    confirm(&command, &admin, confirmation).await?;
     let is_refused_as_local = new_url(&command).is_some_and(|url| session.refuses_as_local(url));
     let mut audit = Audit::begin(session, asked(&command)).await;
     let outcome = Box::pin(perform(&admin, command, output, &mut audit)).await;
@@ -47,8 +47,21 @@ pub(crate) async fn run(
 }
 
 /// Asks before an endpoint or a secret ends for good.
-fn confirm(command: &WebhookCommand, confirmation: Confirmation) -> Result<(), CommandFailure> {
+async fn confirm(
+    command: &WebhookCommand,
+    admin: &WebhookAdmin,
+    confirmation: Confirmation,
+) -> Result<(), CommandFailure> {
     match command {
+        WebhookCommand::RotateSecret { id, activate: false, expire_old: false }
+            if confirmation == Confirmation::Asked =>
+        {
+            let endpoint = admin.endpoint(*id).await?.0;
+            let (next_active_at, _) = endpoint.secrets.changes(admin.clock.now());
+            next_active_at.map_or(Ok(()), |_| {
+                confirmation.ask(&format!("Endpoint {id} has a next secret already. It will sign nothing any more."))
+            })
+        }
         WebhookCommand::Remove { id } => {
             confirmation.require(&format!("This removes endpoint {id}, and ends its pending and held deliveries."))
         }
@@ -102,12 +115,17 @@ async fn perform(
     audit: &mut Audit,
 ) -> Result<(), CommandFailure> {
     let now = || admin.clock.now();
+    let print = |endpoint: &WebhookEndpoint, text: fn(&EndpointDocument<'_>) -> String| {
+        let shown = EndpointOfUser::new(endpoint, EndpointDocument::new(endpoint, now()));
+        output.print(&shown, |shown| text(&shown.endpoint))
+    };
     match command {
         WebhookCommand::Add(AddEndpoint { user, url, events }) => {
             let new = NewEndpoint { user_id: user, url, events: events.into_iter().collect() };
             let (endpoint, secret) = admin.add(new).await?;
             audit.made(endpoint.id);
-            output.print(&EndpointWithSecret::new(&endpoint, &secret, now()), |shown| show::added(user, shown))?;
+            let shown = EndpointOfUser::new(&endpoint, EndpointWithSecret::new(&endpoint, &secret, now()));
+            output.print(&shown, |shown| show::added(user, &shown.endpoint))?;
         }
         WebhookCommand::List { user } => {
             list(admin, user, output).await?;
@@ -115,12 +133,12 @@ async fn perform(
         WebhookCommand::ShowEndpoint { id } => {
             let (endpoint, health) = admin.endpoint(id).await?;
             let shown = EndpointWithHealth { endpoint: EndpointDocument::new(&endpoint, now()), health: Some(health) };
-            output.print(&shown, show::endpoint)?;
+            output.print(&EndpointOfUser::new(&endpoint, shown), show::endpoint)?;
         }
         WebhookCommand::Update(UpdateEndpoint { id, url, events }) => {
             let events = (!events.is_empty()).then(|| events.into_iter().collect());
             let endpoint = admin.update(id, EndpointUpdate { url, events }).await?;
-            output.print(&EndpointDocument::new(&endpoint, now()), show::changed)?;
+            print(&endpoint, show::changed)?;
         }
         WebhookCommand::Remove { id } => {
             let removal = admin.remove(id).await?;
@@ -129,24 +147,24 @@ async fn perform(
         }
         WebhookCommand::Enable { id } => {
             let endpoint = admin.enable(id).await?;
-            output.print(&EndpointDocument::new(&endpoint, now()), show::enabled)?;
+            print(&endpoint, show::enabled)?;
         }
         WebhookCommand::Disable { id } => {
             let endpoint = admin.disable(id).await?;
-            output.print(&EndpointDocument::new(&endpoint, now()), show::disabled)?;
+            print(&endpoint, show::disabled)?;
         }
         WebhookCommand::RotateSecret { id, expire_old: true, .. } => {
             let endpoint = admin.expire_old_secret(id).await?;
-            output.print(&EndpointDocument::new(&endpoint, now()), show::expired)?;
+            print(&endpoint, show::expired)?;
         }
         WebhookCommand::RotateSecret { id, activate: false, .. } => {
             let (endpoint, secret, voided) = admin.rotate_secret(id).await?;
-            let shown = EndpointWithSecret::new(&endpoint, &secret, now());
-            output.print(&shown, |shown| show::rotated(shown, voided))?;
+            let shown = EndpointOfUser::new(&endpoint, EndpointWithSecret::new(&endpoint, &secret, now()));
+            output.print(&shown, |shown| show::rotated(&shown.endpoint, voided))?;
         }
         WebhookCommand::RotateSecret { id, activate: true, .. } => {
             let endpoint = admin.activate_secret(id).await?;
-            output.print(&EndpointDocument::new(&endpoint, now()), show::activated)?;
+            print(&endpoint, show::activated)?;
         }
         WebhookCommand::Test { id, event, wait } => {
             let delivery_id = admin.test(id, event).await?;
@@ -158,7 +176,8 @@ async fn perform(
         WebhookCommand::Deliveries(list) => deliveries::list(admin, &list, output).await?,
         WebhookCommand::Show { id } => {
             let delivery = admin.delivery(id).await?;
-            output.print(&DeliveryDocument::new(&delivery, admin.clock.now()), show::delivery)?;
+            let shown = DeliveryDocument::new(&delivery, now());
+            output.print(&DeliveryOfUser::new(&delivery, shown), show::delivery)?;
         }
         WebhookCommand::Resend(options) => resend(admin, options, output, audit).await?,
         WebhookCommand::RotateKeyring { remove_old } => keyring::rotate(admin, remove_old, output, audit).await?,
@@ -204,9 +223,8 @@ async fn list(admin: &WebhookAdmin, user: Option<UserId>, output: Output) -> Res
         admin.list_all(|found| progress.show_rows(found as u64, None, "webhook endpoints")).await?
     };
     let (states, now) = (admin.health_of(&readable).await, admin.clock.now());
-    let rows = readable.iter().zip(states).map(|(endpoint, health)| EndpointOfUser {
-        user_id: endpoint.account_id,
-        endpoint: EndpointWithHealth { endpoint: EndpointDocument::new(endpoint, now), health },
+    let rows = readable.iter().zip(states).map(|(endpoint, health)| {
+        EndpointOfUser::new(endpoint, EndpointWithHealth { endpoint: EndpointDocument::new(endpoint, now), health })
     });
     output.print(&rows.collect::<Vec<_>>(), |rows| show::endpoints(user, rows))?;
     let unreadable: Vec<_> = unreadable.into_iter().map(|endpoint| endpoint.unreadable).collect();

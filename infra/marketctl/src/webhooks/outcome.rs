@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use admin::webhooks::WebhookAdmin;
-use admin::webhooks::document::{DeliveryDocument, SentDelivery};
+use admin::webhooks::document::{DeliveryDocument, DeliveryOfUser, SentDelivery};
 use common::ids::DeliveryId;
 use terminal::Output;
 use tokio::time::{Instant, sleep};
@@ -25,7 +25,8 @@ pub(super) async fn wait(admin: &WebhookAdmin, id: DeliveryId, output: Output) -
             "It is still queued. `marketctl check` finds what is wrong.",
         ));
     };
-    output.print(&DeliveryDocument::new(&delivery, admin.clock.now()), show::delivery)?;
+    let shown = DeliveryDocument::new(&delivery, admin.clock.now());
+    output.print(&DeliveryOfUser::new(&delivery, shown), show::delivery)?;
     if delivery.progress.status == Status::Delivered {
         return Ok(());
     }

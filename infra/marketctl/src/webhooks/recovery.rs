@@ -114,7 +114,7 @@ impl Display {
             RecoveryProgress::Counting { found } => progress.show_rows(found, None, "deliveries found"),
             RecoveryProgress::Sending { done, of } => progress.show_rows(done, Some(of), "deliveries"),
             RecoveryProgress::Slowed { done, of } => {
-                progress.show_rows(done, Some(of), "deliveries; they wait for the receiver");
+                progress.show_rows(done, Some(of), "deliveries, which wait");
             }
         }
     }

@@ -2,8 +2,8 @@
 
 use admin::webhooks::EndpointHealth;
 use admin::webhooks::document::{
-    DeliveryDocument, DeliveryRow, EndpointDocument, EndpointOfUser, EndpointWithHealth, EndpointWithSecret,
-    RemovedEndpoint, SentDelivery, WaitsFor,
+    DeliveryDocument, DeliveryOfUser, DeliveryRow, EndpointDocument, EndpointOfUser, EndpointWithHealth,
+    EndpointWithSecret, RemovedEndpoint, SentDelivery, WaitsFor,
 };
 use common::ids::UserId;
 use terminal::{details, printable, second, state, table};
@@ -57,12 +57,14 @@ pub(super) fn expired(endpoint: &EndpointDocument<'_>) -> String {
 }
 
 /// Shows an endpoint and its state.
-pub(super) fn endpoint(shown: &EndpointWithHealth<'_>) -> String {
+pub(super) fn endpoint(of_user: &EndpointOfUser<EndpointWithHealth<'_>>) -> String {
+    let EndpointOfUser { user_id, endpoint: shown, .. } = of_user;
     let EndpointWithHealth { endpoint, health } = shown;
     let health = health.clone().unwrap_or_default();
     let yes_or_no = |is_so: bool| if is_so { "yes" } else { "no" }.to_owned();
     details([
         ("Endpoint", endpoint.id.to_string()),
+        ("User", user_id.to_string()),
         ("URL", endpoint.url.to_owned()),
         ("Events", events(endpoint)),
         ("Status", endpoint_status(shown)),
@@ -101,7 +103,11 @@ fn endpoint_status(shown: &EndpointWithHealth<'_>) -> String {
 
 pub(super) fn changed(endpoint: &EndpointDocument<'_>) -> String {
     let EndpointDocument { id, url, status, .. } = endpoint;
-    format!("Endpoint {id} is changed, and still {status}: {} will be sent to {url}.", events(endpoint))
+    format!(
+        "Endpoint {id} is changed, and still {status}: {} will be sent to {url}. To send a test event:\n\n    \
+         marketctl webhooks test {id}",
+        events(endpoint)
+    )
 }
 
 pub(super) fn enabled(endpoint: &EndpointDocument<'_>) -> String {
@@ -128,7 +134,7 @@ pub(super) fn removed(removed: &RemovedEndpoint) -> String {
     format!("Endpoint {id} is removed. Pending and held deliveries that ended with it: {ended_deliveries}.{rest}")
 }
 
-pub(super) fn endpoints(user: Option<UserId>, endpoints: &[EndpointOfUser<'_>]) -> String {
+pub(super) fn endpoints(user: Option<UserId>, endpoints: &[EndpointOfUser<EndpointWithHealth<'_>>]) -> String {
     if endpoints.is_empty() {
         let none =
             user.map_or_else(|| "There are no endpoints.".to_owned(), |user| format!("User {user} has no endpoints."));
@@ -137,7 +143,7 @@ pub(super) fn endpoints(user: Option<UserId>, endpoints: &[EndpointOfUser<'_>]) 
             "{none} Add one:\n\n    marketctl webhooks add --user {user} --url https://… --event listing.sold"
         );
     }
-    let cells = |row: &EndpointOfUser<'_>| {
+    let cells = |row: &EndpointOfUser<EndpointWithHealth<'_>>| {
         let EndpointWithHealth { endpoint, health } = &row.endpoint;
         let known = |shown: fn(&EndpointHealth) -> Option<String>| health.as_ref().and_then(shown);
         let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
@@ -182,19 +188,35 @@ pub(super) fn queued(sent: &SentDelivery) -> String {
     )
 }
 
-pub(super) fn deliveries(list: &ListDeliveries, rows: &[DeliveryRow], is_cut: bool) -> String {
-    let ListDeliveries { id, status, event, since, until, about, .. } = list;
+pub(super) fn deliveries(list: &ListDeliveries, rows: &[DeliveryOfUser<DeliveryRow>], is_cut: bool) -> String {
+    let ListDeliveries { id, user, status, event, since, until, about, .. } = list;
     if rows.is_empty() {
         let status = status.map_or_else(String::new, |status| format!(" that are {}", status.as_str()));
         let is_part = event.is_some() || since.is_some() || until.is_some() || about.is_some();
         let which = if is_part { " of this kind" } else { "" };
-        return format!(
-            "Endpoint {id} has no deliveries{which}{status}. To send a test event:\n\n    marketctl webhooks test {id}"
-        );
+        return match (id, user) {
+            (Some(id), _) => format!(
+                "Endpoint {id} has no deliveries{which}{status}. To send a test event:\n\n    marketctl webhooks test {id}"
+            ),
+            (None, Some(user)) => format!("The endpoints of user {user} have no deliveries{which}{status}."),
+            (None, None) => format!("There are no deliveries{which}{status}."),
+        };
     }
     let header = ["DELIVERY ID", "EVENT", "STATUS", "ATTEMPTS", "CREATED", "NEXT ATTEMPT", "WAITS FOR"];
     let count = rows.len();
-    let rows = table(header, rows.iter().map(delivery_cells));
+    let rows = if id.is_some() {
+        table(header, rows.iter().map(|row| delivery_cells(&row.delivery)))
+    } else {
+        let [id, event, status, attempts, created, next, _] = header;
+        table(
+            [id, "ENDPOINT ID", "USER ID", event, status, attempts, created, next],
+            rows.iter().map(|DeliveryOfUser { user_id, delivery, .. }| {
+                let [id, event, status, attempts, created, next, _] = delivery_cells(delivery);
+                let [endpoint, user] = [delivery.endpoint_id.to_string(), user_id.to_string()];
+                [id, endpoint, user, event, status, attempts, created, next]
+            }),
+        )
+    };
     let more = if is_cut {
         format!(
             "\n\nThese are the newest {count}. --limit lists more; --status, --event, --since and --about find some."
@@ -219,11 +241,12 @@ pub(super) fn delivery_line(row: &DeliveryRow) -> String {
     format!("{created}  {id}  {event:<18}  {}  attempts: {attempts}{next}", state(&status))
 }
 
-pub(super) fn delivery(delivery: &DeliveryDocument<'_>) -> String {
+pub(super) fn delivery(shown: &DeliveryOfUser<DeliveryDocument<'_>>) -> String {
+    let DeliveryOfUser { user_id, delivery, .. } = shown;
     let DeliveryDocument { id, endpoint_id, event, created_at, round, body, .. } = delivery;
     let kind = if delivery.test { "test of " } else { "" };
     let mut parts = vec![
-        format!("Delivery {id}, {kind}{event} to endpoint {endpoint_id}, is {}.", status(delivery)),
+        format!("Delivery {id}, {kind}{event} to endpoint {endpoint_id} of user {user_id}, is {}.", status(delivery)),
         format!("Created {created_at}, round {round}. Its body:\n\n    {}", printable(body)),
     ];
     match delivery.attempts {

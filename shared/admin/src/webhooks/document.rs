@@ -47,12 +47,13 @@ pub struct EndpointWithHealth<'a> {
     pub health: Option<EndpointHealth>,
 }
 
-/// An endpoint in a list of an operator, who may see those of all users.
+/// An endpoint as an operator is shown it, who may see those of all users.
 #[derive(Serialize)]
-pub struct EndpointOfUser<'a> {
+pub struct EndpointOfUser<T> {
     pub user_id: UserId,
+    pub endpoint_id: EndpointId,
     #[serde(flatten)]
-    pub endpoint: EndpointWithHealth<'a>,
+    pub endpoint: T,
 }
 
 /// An endpoint that has been removed.
@@ -139,6 +140,27 @@ pub struct DeliveryDocument<'a> {
     pub round: u32,
     pub test: bool,
     pub body: &'a str,
+}
+
+/// A delivery as an operator is shown it, who may see those of all users.
+#[derive(Serialize)]
+pub struct DeliveryOfUser<T> {
+    pub user_id: UserId,
+    pub delivery_id: DeliveryId,
+    #[serde(flatten)]
+    pub delivery: T,
+}
+
+impl<T> EndpointOfUser<T> {
+    pub const fn new(of: &WebhookEndpoint, endpoint: T) -> Self {
+        Self { user_id: of.account_id, endpoint_id: of.id, endpoint }
+    }
+}
+
+impl<T> DeliveryOfUser<T> {
+    pub const fn new(of: &Delivery, delivery: T) -> Self {
+        Self { user_id: of.account_id, delivery_id: of.id, delivery }
+    }
 }
 
 impl<'a> EndpointDocument<'a> {

@@ -37,14 +37,20 @@ impl WebhookStore {
         self.change(&change).await
     }
 
-    /// Switches an endpoint off at its owner's request. Returns whether it was on.
-    pub async fn disable(&self, account: UserId, id: EndpointId, now: Timestamp) -> Result<bool, StoreError> {
+    /// Switches an endpoint off at somebody's request. Returns whether it was on.
+    pub async fn disable(
+        &self,
+        account: UserId,
+        id: EndpointId,
+        reason: DisabledReason,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
         let change = table::endpoint_change(account, id)
             .update("SET #e.#status = :off, #e.#reason = :reason, #e.#disabled_at = :at")
             .when("#e.#status = :on")
             .value(":on", s(ENABLED))
             .value(":off", s(DISABLED))
-            .value(":reason", s(DisabledReason::Owner.as_str()))
+            .value(":reason", s(reason.as_str()))
             .value(":at", n(now.millis()));
         self.change(&change).await
     }
