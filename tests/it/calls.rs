@@ -1,11 +1,14 @@
 //! Calls of `marketctl` as people make them, with what each must say and what it must not. They once misled somebody.
 
+use std::io::Write;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
 use common::resources::Queue;
 use feed::MAX_MESSAGE_BYTES;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use local::environment::Variables;
 use serde_json::Value;
 use tests::webhooks_cli::{OWNER, WebhooksCli, text};
@@ -171,6 +174,7 @@ async fn no_result_says_what_is_not_so_and_each_says_where_things_stand() {
     let delivery = text(&cli.done(&format!("test {on}")).await["delivery_id"]);
     let [key, other] = [0, 1].map(|at: usize| text(&keys[at]["key_id"]));
     let leaked = format!("2026-11-20 GET /?key={}&page=1 \"200\"", text(&keys[0]["api_key"]));
+    let both = format!("{leaked} {}", text(&keys[1]["api_key"]));
     let names = [
         ("{user}", OWNER),
         ("{on}", &on),
@@ -183,7 +187,11 @@ async fn no_result_says_what_is_not_so_and_each_says_where_things_stand() {
         &variables,
         &names,
         &[
-            (&[], "keys identify -", &leaked, 0, &["The text is this key", "{key}"], &["sk_"]),
+            (&[], "keys identify -", &leaked, 0, &["The text has this key", "{key}"], &["sk_"]),
+            (&[], "keys identify -", &both, 0, &["these 2 keys", "{key}", "{other}"], &["sk_"]),
+            (&[], "keys list", "", 0, &["USER ID", "{user}", "{other}", "TODAY"], &["sk_"]),
+            (&[], "keys list --limit 1", "", 0, &["1 keys with fewer are left out"], &[]),
+            (&[], "keys list --user {user} --limit 1", "", 2, &["cannot be used with"], &[]),
             (&[], "keys identify -", "nothing of the kind", 1, &["there is no API key in the text"], &[]),
             (&[], "keys list --user {user}", "", 0, &["active"], &["\u{1b}["]),
             (&[], "keys rotate {other} --overlap 1h", "", 0, &["is accepted until"], &[]),
@@ -191,15 +199,27 @@ async fn no_result_says_what_is_not_so_and_each_says_where_things_stand() {
             (&[], "keys revoke {key}", "", 0, &["is revoked", "cannot be undone"], &[]),
             (&[], "keys list --user {user}", "", 0, &["revoked at 20", "replaced, accepted until"], &[]),
             (&[], "--quiet webhooks disable {off}", "", 0, &["is disabled"], &["\"audit\""]),
-            (&[], "webhooks list", "", 0, &["{user}", "disabled (owner) since 20", "enabled", "HELD"], &[]),
+            (&[], "webhooks list", "", 0, &["{user}", "disabled (operator) since 20", "enabled", "HELD"], &[]),
             (&[("COLUMNS", "60")], "webhooks list --user {user}", "", 0, &["ENDPOINT ID  {off}\n"], &[]),
-            (&[], "webhooks show-endpoint {off}", "", 0, &["disabled (owner) since 20", "Held deliveries"], &[]),
+            (
+                &[],
+                "webhooks show-endpoint {off}",
+                "",
+                0,
+                &["disabled (operator) since 20", "Held deliveries", "{user}"],
+                &[],
+            ),
             (&[], "webhooks test {off}", "", 0, &["is queued", "--wait"], &["Sent"]),
             (&[], "webhooks test {on}", "", 0, &["is queued"], &["Sent"]),
             (&[], "webhooks resend {delivery}", "", 0, &["is queued"], &["Sent again"]),
             (&[], "webhooks resend --endpoint {on}", "", 0, &["has no such deliveries"], &["Sent again"]),
             (&[], "webhooks resend --endpoint {off}", "", 1, &["is disabled", "webhooks enable"], &[]),
             (&[], "webhooks deliveries {on} --limit 1", "", 0, &["newest 1", "--limit"], &[]),
+            (&[], "webhooks deliveries --user {user}", "", 0, &["{on}", "{off}", "{delivery}", "USER ID"], &[]),
+            (&[], "webhooks deliveries --all --limit 1", "", 0, &["newest 1", "{user}"], &[]),
+            (&[], "webhooks deliveries --all --status held", "", 0, &["There are no deliveries that are held"], &[]),
+            (&[], "webhooks deliveries", "", 2, &["--user", "--all"], &[]),
+            (&[], "webhooks show {delivery}", "", 0, &["of user {user}"], &[]),
             (
                 &[],
                 "webhooks deliveries {on} --about 6f9619ff-8b86-d011-b42d-00c04fc96400",
@@ -226,9 +246,13 @@ async fn an_input_is_named_for_what_it_is_and_each_bad_line_once() {
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let good = listing(1, "1.00", "2026-11-20T10:00:00Z", 1).to_string();
     let wrong = r#"{"type":"item","id":"ak","removed":true,"version":"1h"}"#;
-    let files: [(&str, &[u8]); 5] = [
+    let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+    write!(packed, "{good}\n{wrong}\n").unwrap();
+    let packed = packed.finish().unwrap();
+    let files: [(&str, &[u8]); 6] = [
         ("pretty", b"{\n  \"type\": \"item\"\n}\n"),
-        ("gzip", b"\x1f\x8b\x08\0"),
+        ("gzip", &packed),
+        ("cut", &packed[..packed.len() / 2]),
         ("wrong", wrong.as_bytes()),
         ("mixed", &[good.as_bytes(), b"\n\n", wrong.as_bytes(), b"\n"].concat()),
         ("long", &vec![b'x'; MAX_MESSAGE_BYTES + 1]),
@@ -245,14 +269,13 @@ async fn an_input_is_named_for_what_it_is_and_each_bad_line_once() {
         &[
             (&[], "import {dir}/nowhere", "", 1, &["nowhere cannot be opened"], &[]),
             (&[], "import {dir}/pretty", "", 1, &["one JSON document", "jq -c"], &["line 2"]),
-            (&[], "import {dir}/gzip", "", 1, &["it is compressed", "gunzip"], &["line 1:"]),
             (&[], "feed send {dir}/pretty", "", 1, &["nothing was sent", "one JSON document"], &["line 2"]),
             (
                 &[],
                 "import {dir}/wrong",
                 "",
                 1,
-                &["version: must be a whole number", "None of these lines is known to be stored"],
+                &["version: must be a whole number", "Nothing of the file is stored"],
                 &["All other"],
             ),
             (
@@ -272,6 +295,10 @@ async fn an_input_is_named_for_what_it_is_and_each_bad_line_once() {
                 &[],
             ),
             (&[], "import {dir}/rejects", "", 1, &["1 of 1 lines refused"], &[]),
+            (&[], "import {dir}/gzip", "", 1, &["0 applied, 1 unchanged", "line 2"], &[]),
+            (&[], "import {dir}/gzip --rejects {dir}/unpacked", "", 1, &["Correct these in {dir}/unpacked"], &[]),
+            (&[], "import {dir}/unpacked", "", 1, &["1 of 1 lines refused"], &[]),
+            (&[], "import {dir}/cut", "", 1, &["the input cannot be read"], &[]),
             (&[], "import - --rejects {dir}/x", "", 2, &["'--rejects", "standard input"], &[]),
             (&[], "import {dir}/mixed --rejects {dir}/mixed", "", 2, &["'--rejects", "another file"], &[]),
             (&[], "import {dir}/wrong --rejects {dir}/no/such", "", 1, &["cannot be written"], &[]),

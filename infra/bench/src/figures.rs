@@ -70,7 +70,7 @@ pub(crate) fn megabytes(bytes: u64) -> String {
 
 /// Shows a progress bar.
 pub(crate) fn bar(what: &'static str, length: u64) -> Bar {
-    let bar = Bar::new("{msg:28} {bar:32} {human_pos} of {human_len}, {per_sec}, {eta} left", length);
+    let bar = Bar::new("{msg:28} {bar:12} {human_pos} of {human_len}, {per_sec}{left}", length);
     bar.set_message(what);
     bar
 }

@@ -23,7 +23,7 @@ use terminal::Output;
 
 use crate::cli::ImportOptions;
 use crate::failure::{CommandFailure, shortened, with_remedy};
-use crate::input::{Chunk, INTERRUPTED, Input, RefusedField, RefusedLine, Source, Words};
+use crate::input::{Chunk, INTERRUPTED, Input, RefusedField, RefusedLine, Source, Words, open_file};
 use crate::session::Session;
 
 /// The pause before each check of the tables. A chunk that is written sooner than this causes no check at all.
@@ -45,7 +45,7 @@ const WORDS: Words = Words {
     done: "imported",
     refused: "refused",
     refused_hint: "All other lines are stored. Correct these and import the file again; lines that are already stored change nothing.",
-    all_refused_hint: "None of these lines is known to be stored. Correct these, or the cause, and import the file again; lines that are already stored change nothing.",
+    all_refused_hint: "Nothing of the file is stored. Correct these lines and import it again.",
     stopped_hint: "Import the file again; lines that are already stored change nothing. If something is wrong, `marketctl check` finds it.",
 };
 
@@ -327,7 +327,9 @@ impl<'a> Rejects<'a> {
                 "Nothing was imported.",
             ));
         }
-        let file = File::create(to).map_err(|error| not_written(to, &error, "Nothing was imported."))?;
+        // What is in it stays until there is something else to write.
+        let opened = File::options().create(true).truncate(false).write(true).open(to);
+        let file = opened.map_err(|error| not_written(to, &error, "Nothing was imported."))?;
         Ok(Some(Self { from, to, file }))
     }
 
@@ -349,7 +351,10 @@ fn not_written(path: &Path, error: &io::Error, hint: &'static str) -> CommandFai
 
 /// Copies the refused lines of a file. They come in the order of their numbers.
 fn copy_lines(from: &Path, to: File, refused: &[RefusedLine]) -> io::Result<()> {
-    let (mut lines, mut to) = (BufReader::new(File::open(from)?), BufWriter::new(to));
+    if to.metadata()?.is_file() {
+        to.set_len(0)?;
+    }
+    let (mut lines, mut to) = (BufReader::new(open_file(from)?.stream), BufWriter::new(to));
     let (mut line, mut number) = (Vec::new(), 0);
     for refused in refused {
         while number < refused.line {

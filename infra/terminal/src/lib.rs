@@ -4,12 +4,13 @@
 mod layout;
 
 use std::borrow::Cow;
+use std::fmt;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use common::timestamp::Timestamp;
-use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use serde::Serialize;
 use thiserror::Error;
 
@@ -101,8 +102,8 @@ pub fn printable(text: &str) -> String {
 /// Formats a time to the second.
 pub fn second(at: Option<Timestamp>) -> String {
     let Some(at) = at else { return "-".to_owned() };
-    let mut text = at.to_string().replace('T', " ");
-    text.truncate("YYYY-MM-DD HH:MM:SS".len());
+    let mut text = at.to_string();
+    text.truncate("YYYY-MM-DDTHH:MM:SS".len());
     text.push('Z');
     text
 }
@@ -121,7 +122,7 @@ pub fn hide_progress() {
 pub struct Bar(ProgressBar);
 
 impl Bar {
-    /// Shows a bar of this length in the form of a template of `indicatif`.
+    /// Shows a bar of this length in the form of a template of `indicatif`, to which `{left}` adds how long it takes.
     pub fn new(template: &str, length: u64) -> Self {
         Self::ticking(ProgressBar::new(length), template)
     }
@@ -144,7 +145,7 @@ impl Bar {
     /// Changes its form.
     pub fn set_template(&self, template: &str) {
         if let Ok(style) = ProgressStyle::with_template(template) {
-            self.0.set_style(style);
+            self.0.set_style(style.with_key("left", left));
         }
     }
 
@@ -162,6 +163,14 @@ impl Bar {
     pub fn show(&self, done: u64, of: u64) {
         self.0.set_length(of);
         self.0.set_position(done);
+    }
+}
+
+/// Writes how long it still takes, once that can be told.
+fn left(state: &ProgressState, text: &mut dyn fmt::Write) {
+    if state.pos() > 0 {
+        // If there is no room for it, the bar shows the rest.
+        let _ = write!(text, ", {:#} left", HumanDuration(state.eta()));
     }
 }
 
@@ -196,6 +205,6 @@ mod tests {
     #[test]
     fn a_time_is_shown_to_the_second() {
         assert_eq!(second(None), "-");
-        assert_eq!(second("2026-11-20T10:00:59.999Z".parse().ok()), "2026-11-20 10:00:59Z");
+        assert_eq!(second("2026-11-20T10:00:59.999Z".parse().ok()), "2026-11-20T10:00:59Z");
     }
 }

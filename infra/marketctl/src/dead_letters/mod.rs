@@ -52,7 +52,12 @@ pub(crate) async fn run(
         DeadLetterCommand::Show { id, queue, body } => show(id, queue, body, session, output).await,
         DeadLetterCommand::Resend(options) => resend(options, session, output).await,
         DeadLetterCommand::Delete(which) => {
-            confirmation.require("This deletes these messages, and nothing else has them.")?;
+            let what = match (which.all, which.ids.len()) {
+                (true, _) => "all dead letters of the queue that fit the filter".to_owned(),
+                (false, 1) => "a dead letter".to_owned(),
+                (false, ids) => format!("{ids} dead letters"),
+            };
+            confirmation.require(&format!("This deletes {what}, and nothing else has these messages."))?;
             delete(&which, session, output).await
         }
     }

@@ -147,7 +147,9 @@ fn readable(line: &[u8], max_bytes: usize) -> Result<&str, String> {
 fn other_than_lines(head: &[u8]) -> Option<&'static str> {
     let first = head.trim_ascii_start().split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
     match first {
-        [0x1f, 0x8b, ..] => Some("it is compressed: unpack it first, for example with `gunzip -c`"),
+        [0x1f, 0x8b, ..] => {
+            Some("it is compressed: unpack it first, for example with `gunzip -c`, or give it as a file")
+        }
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Some("it is UTF-16: convert it to UTF-8 first"),
         [b'[', ..] | [b'{', b'\n' | b'\r', ..] => {
             Some("it is one JSON document and not one message per line: make lines of it, for example with `jq -c`")

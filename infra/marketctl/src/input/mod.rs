@@ -6,14 +6,15 @@ mod lines;
 use std::ffi::OsString;
 use std::fmt;
 use std::fs::File;
-use std::io::{self, BufReader, Read};
-use std::path::PathBuf;
+use std::io::{self, BufReader, IsTerminal, Read, Seek, Write};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use common::clock::Clock;
 use feed::Rejection;
+use flate2::bufread::MultiGzDecoder;
 use serde::Serialize;
 use terminal::{Bar, count};
 use tokio::sync::mpsc::{self, Receiver};
@@ -23,8 +24,10 @@ use crate::interrupt::Interrupt;
 pub(crate) use lines::Chunk;
 use lines::Chunks;
 
+/// How a file begins that gzip has packed.
+const GZIP: &[u8] = b"\x1f\x8b";
 const BUFFER_BYTES: usize = 256 * 1_024;
-const BAR_TEMPLATE: &str = "{bar:32} {bytes} of {total_bytes}, {msg}, {eta} left";
+const BAR_TEMPLATE: &str = "{bar:12} {percent}% of {total_bytes}, {msg}{left}";
 const SPINNER_TEMPLATE: &str = "{spinner} {bytes}, {msg}";
 
 /// Why a command stops at Ctrl-C.
@@ -54,7 +57,7 @@ impl Source {
     pub(crate) fn open(&self) -> Result<OpenedSource, CommandFailure> {
         match self {
             Self::Stdin => Ok(OpenedSource { stream: Box::new(io::stdin()), bytes: None }),
-            Self::File(path) => open(path).map_err(|cause| {
+            Self::File(path) => open_file(path).map_err(|cause| {
                 let message = format!("{} cannot be opened: {cause}", path.display());
                 CommandFailure::new(message, "Give a file that can be read, or `-` for standard input.")
             }),
@@ -62,15 +65,24 @@ impl Source {
     }
 }
 
-fn open(path: &PathBuf) -> io::Result<OpenedSource> {
-    let file = File::open(path)?;
+/// Opens a file. One that gzip has packed is read unpacked.
+pub(crate) fn open_file(path: &Path) -> io::Result<OpenedSource> {
+    let mut file = File::open(path)?;
     let metadata = file.metadata()?;
     if metadata.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
     }
-    // The length of a pipe or a device says nothing about how much there is to read.
-    let bytes = metadata.is_file().then_some(metadata.len());
-    Ok(OpenedSource { stream: Box::new(file), bytes })
+    // The length of a pipe or a device says nothing about how much there is to read, and its start can be read only once.
+    if !metadata.is_file() {
+        return Ok(OpenedSource { stream: Box::new(file), bytes: None });
+    }
+    let mut head = Vec::new();
+    (&file).take(GZIP.len() as u64).read_to_end(&mut head)?;
+    file.rewind()?;
+    if head == GZIP {
+        return Ok(OpenedSource { stream: Box::new(MultiGzDecoder::new(BufReader::new(file))), bytes: None });
+    }
+    Ok(OpenedSource { stream: Box::new(file), bytes: Some(metadata.len()) })
 }
 
 /// The chunks of a source. Dropping it does not wait for the thread, which may be blocked in a read of standard input;
@@ -135,9 +147,14 @@ impl<M: Send + 'static> Input<M> {
         self.interrupt.interrupted().await;
     }
 
-    /// Shows in place of the progress what the command does, until the next chunk.
+    /// Shows in place of the progress what the command does, until the next chunk. Without a terminal it becomes a line of
+    /// the log.
     pub(crate) fn say(&self, what: &str) {
         self.progress.bar.set_message(what.to_owned());
+        if !io::stderr().is_terminal() {
+            // Nobody may be reading.
+            let _ = writeln!(io::stderr(), "{what}");
+        }
     }
 
     /// Ends the run, and puts the refused lines in order. Returns the number of the last line that was read; 0 if none
@@ -168,7 +185,7 @@ impl Progress {
         self.bar.advance(bytes - self.bytes);
         self.bytes = bytes;
         let rate = per_second(lines, self.clock.monotonic().saturating_sub(self.started));
-        self.bar.set_message(format!("{} lines, {} lines/s", count(lines), count(rate)));
+        self.bar.set_message(format!("{} lines/s", count(rate)));
     }
 }
 
