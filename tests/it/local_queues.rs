@@ -106,15 +106,16 @@ async fn what_sqs_refuses_is_refused() {
     let queue = TestQueue::new(&variables, Queue::Feed);
     let entry =
         |id: &str, body: &str| SendMessageBatchRequestEntry::builder().id(id).message_body(body).build().unwrap();
-    let send = async |entries: Vec<SendMessageBatchRequestEntry>| {
+    let batch = async |entries: Vec<SendMessageBatchRequestEntry>| {
         let sent = queue.client.send_message_batch().queue_url(&queue.url).set_entries(Some(entries)).send().await;
         sent.map_err(|error| error.code().unwrap_or_default().to_owned())
     };
-    let sent = send(vec![entry("a", "tab\t and \u{fffd}"), entry("b", "\u{1}"), entry("c", "\u{ffff}")]).await.unwrap();
+    let sent =
+        batch(vec![entry("a", "tab\t and \u{fffd}"), entry("b", "\u{1}"), entry("c", "\u{ffff}")]).await.unwrap();
     let failed: Vec<_> = sent.failed.iter().map(|failed| (failed.id.as_str(), failed.code.as_str())).collect();
     assert_eq!(failed, [("b", "InvalidMessageContents"), ("c", "InvalidMessageContents")]);
     assert_eq!((sent.successful.len(), queue.count().await), (1, 1));
-    let sent = send(vec![entry("a", "\u{fffe}")]).await.unwrap();
+    let sent = batch(vec![entry("a", "\u{fffe}")]).await.unwrap();
     assert_eq!((sent.successful.len(), sent.failed.len()), (0, 1));
     for (entries, code) in [
         (vec![entry("a b", "text")], "InvalidBatchEntryId"),
@@ -122,7 +123,7 @@ async fn what_sqs_refuses_is_refused() {
         ((0..11).map(|n| entry(&n.to_string(), "text")).collect(), "TooManyEntriesInBatchRequest"),
         (["a", "b"].map(|id| entry(id, &"x".repeat(600 * 1_024))).into(), "BatchRequestTooLong"),
     ] {
-        let refused = send(entries).await.unwrap_err();
+        let refused = batch(entries).await.unwrap_err();
         assert!(refused.ends_with(code), "{refused} in place of {code}");
     }
     let one = queue.client.send_message().queue_url(&queue.url).message_body("\u{b}");

@@ -105,7 +105,7 @@ fn open_tables(data: Option<&Path>) -> io::Result<Database> {
 fn private_folder(folder: &Path) -> io::Result<()> {
     DirBuilder::new().mode(PRIVATE).recursive(true).create(folder)?;
     let mut permissions = folder.metadata()?.permissions();
-    if permissions.mode() & 0o077 == 0 {
+    if permissions.mode() & 0o777 == PRIVATE {
         return Ok(());
     }
     if !folder.join(TABLES).exists() && folder.read_dir()?.next().is_some() {
@@ -139,7 +139,9 @@ mod tests {
         for (name, file, is_taken) in [("new", None, true), ("ours", Some(TABLES), true), ("other", Some("a"), false)] {
             let folder = parent.path().join(name);
             DirBuilder::new().mode(0o755).create(&folder).unwrap();
-            file.map(|file| std::fs::write(folder.join(file), "").unwrap());
+            if let Some(file) = file {
+                std::fs::write(folder.join(file), "").unwrap();
+            }
             assert_eq!(private_folder(&folder).is_ok(), is_taken, "{name}");
             let mode = folder.metadata().unwrap().permissions().mode() & 0o777;
             assert_eq!(mode, if is_taken { PRIVATE } else { 0o755 }, "{name}");
