@@ -67,15 +67,18 @@ async fn the_orders_of_a_user_in_one_batch_are_read_together_and_written_several
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_insert_into_a_busy_month_takes_two_reads_and_one_transaction() {
+async fn an_insert_into_a_busy_month_takes_a_read_and_a_transaction() {
     let (stack, user) = (Stack::new().await, uuid(100).into());
     let orders = busy_month(user, 400);
     stack.feed(&orders[..396]).await;
     let proxy = Proxy::start(&stack.aws.endpoint_url).await;
     let stores = StackAdmin::new(&Variables::new(&proxy.url), stack.clock.clone()).unwrap().stores();
-    assert_eq!(stack.feed_through(stores, &orders[396..]).await, vec![Changed; 4]);
-    let calls: Vec<String> = proxy.take_calls().into_iter().map(|call| call.operation).collect();
-    assert_eq!(calls, ["BatchGetItem", "BatchGetItem", "TransactWriteItems"]);
+    // Others have made the latest insert, and then it was this process.
+    for (batch, reads) in [(&orders[396..398], 2), (&orders[398..], 1)] {
+        assert_eq!(stack.feed_through(stores.clone(), batch).await, vec![Changed; 2]);
+        let calls: Vec<String> = proxy.take_calls().into_iter().map(|call| call.operation).collect();
+        assert_eq!(calls, [vec!["BatchGetItem"; reads], vec!["TransactWriteItems"]].concat());
+    }
     tests::assert_orders_are_dense(&stack).await;
 }
 

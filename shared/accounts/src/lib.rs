@@ -9,7 +9,11 @@ mod repair;
 mod summary;
 mod table;
 
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
 use aws_sdk_dynamodb::Client;
+use lru::LruCache;
 
 use common::aws::{Missing, Patience};
 use common::ids::UserId;
@@ -24,16 +28,24 @@ pub use page::OrderPages;
 pub use repair::{OrderAuthority, OrdersPage, RepairedOrders};
 pub use summary::MAX_RECENT_INSERTS;
 
+/// The most users of whom a process remembers that it has inserted their latest orders.
+const MAX_WRITERS: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
+
 /// The accounts table.
 #[derive(Clone)]
 pub struct Accounts {
     client: Client,
     table: String,
+    inserts: Arc<Mutex<LruCache<UserId, Insert>>>,
 }
+
+/// An insert that shows as a whole, because this process made it and was told that it is done: the summary's era and total
+/// after it.
+type Insert = (u64, u64);
 
 impl Accounts {
     pub fn new(client: Client, table: String) -> Self {
-        Self { client, table }
+        Self { client, table, inserts: Arc::new(Mutex::new(LruCache::sparse(MAX_WRITERS))) }
     }
 
     /// Returns the accounts table that the environment names, to be checked by `probe`.
@@ -64,4 +76,8 @@ impl Accounts {
     pub async fn reset_balance_version(&self, user: UserId) -> Result<Option<u64>, StoreError> {
         reset_version(&self.client, &self.table, table::balance(user), table::VERSION).await
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

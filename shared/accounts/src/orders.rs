@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::order_writes::{OrderWrite, WRITES_PER_ORDER};
 use super::summary::Summary;
-use super::{Accounts, table};
+use super::{Accounts, lock, table};
 use common::backoff::{MAX_RACES, pause};
 use common::ids::{ItemId, ListingId, OrderId, OrderStatus, UserId};
 use common::layout::Format;
@@ -170,6 +170,7 @@ impl Accounts {
             if let Some(places) = self.transact(writes, orders, outcomes).await? {
                 return Ok(Round::Refused(places));
             }
+            lock(&self.inserts).put(user, (next.era, next.total));
             summary = next;
         }
         Ok(Round::Written)
@@ -179,6 +180,9 @@ impl Accounts {
     /// summary as soon as the summary shows, and without this wait any number of half visible transactions could follow
     /// each other. With it only the latest one is, and a summary lists more inserts than that.
     async fn await_latest(&self, user: UserId, summary: &Summary) -> Result<(), StoreError> {
+        if lock(&self.inserts).get(&user) == Some(&(summary.era, summary.total)) {
+            return Ok(());
+        }
         let latest = summary.recent.iter().rev().take(INSERTS_PER_TRANSACTION);
         let keys: Vec<Row> = latest.map(|position| table::order(user, position)).collect();
         for look in 0..LOOKS_AT_LATEST {

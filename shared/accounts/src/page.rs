@@ -20,14 +20,14 @@
 //! because then page and total would no longer be exact.
 
 use std::num::NonZeroUsize;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use lru::LruCache;
 
 use super::hours::Hours;
 use super::summary::{MAX_HIDDEN_INSERTS, Start, Summary};
-use super::{Accounts, table};
+use super::{Accounts, lock, table};
 use common::backoff::equal_jitter;
 use common::ids::UserId;
 use common::paging::{Paged, Paging};
@@ -326,10 +326,6 @@ impl Memory {
             None => (start, Some(month)),
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
