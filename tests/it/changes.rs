@@ -144,9 +144,10 @@ async fn a_position_that_is_missing_malformed_or_beyond_the_log_is_named() {
     let running = stack.instance().await;
     let key = busy_key(&stack).await;
     stack.feed(&[listing(1, "1.00", "2026-11-20T10:00:00Z", 1)]).await;
-    let beyond = json!({"code": "out_of_range", "params": {"min": 0, "max": 1}});
+    let expected = "a position of this log, which ends at 1; if it was one, the log was begun anew, so walk again";
+    let beyond = json!({"code": "out_of_range", "params": {"min": 0, "max": 1, "expected": expected}});
     for (query, problem) in [
-        ("", json!({"code": "required", "params": {}})),
+        ("", json!({"code": "required", "params": {"expected": POSITION}})),
         ("?after=", json!({"code": "malformed", "params": {"expected": POSITION}})),
         ("?after=-1", json!({"code": "malformed", "params": {"expected": POSITION}})),
         ("?after=1.0", json!({"code": "malformed", "params": {"expected": POSITION}})),
@@ -208,7 +209,7 @@ async fn a_page_ends_before_a_gap_and_only_what_has_expired_is_410() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_has_at_most_a_thousand_changes_and_costs_one_query_beside_the_key() {
+async fn a_page_has_at_most_a_thousand_changes_and_costs_one_query_or_two_beside_the_key() {
     let stack = Stack::new().await;
     let (running, proxy) = stack.instance_behind_proxy().await;
     let key = busy_key(&stack).await;
@@ -223,4 +224,10 @@ async fn a_page_has_at_most_a_thousand_changes_and_costs_one_query_beside_the_ke
         assert_eq!((calls.len(), AwsCall::count(&calls, "Query")), (2, 1), "{calls:?}");
     }
     assert_eq!(mirror.listings[&uuid(1_100).to_string()]["price_usd"], "1.00");
+    for version in 2..=200 {
+        stack.feed(&[listing(1, "1.00", "2026-11-20T10:00:00Z", version)]).await;
+    }
+    proxy.take_calls();
+    assert!(!mirror.follow().await, "small batches fill a page as well");
+    assert_eq!(AwsCall::count(&proxy.take_calls(), "Query"), 2);
 }

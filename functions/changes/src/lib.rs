@@ -51,7 +51,11 @@ impl Endpoint for FollowListings {
             }
             Changes::Expired => Err(ApiError::PositionExpired(after)),
             Changes::Beyond { head } => {
-                let bounds = [("min", json!(0)), ("max", json!(head))];
+                // Whoever takes the highest one instead would miss what lies between.
+                let expected = format!(
+                    "a position of this log, which ends at {head}; if it was one, the log was begun anew, so walk again"
+                );
+                let bounds = [("min", json!(0)), ("max", json!(head)), ("expected", json!(expected))];
                 Err(ApiError::Invalid(vec![FieldError::new(AFTER, FieldCode::OutOfRange, bounds)]))
             }
         }

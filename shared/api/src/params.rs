@@ -48,10 +48,11 @@ const MAX_SUGGESTED_NAME_BYTES: usize = 32;
 const MAX_PROBLEMS: usize = 32;
 
 /// What other APIs call a parameter, and its name here.
-const SYNONYMS: [(&str, &str); 19] = [
+const SYNONYMS: [(&str, &str); 23] = [
     ("count", PAGE_SIZE),
     ("cursor", PAGE),
     ("cursor", "after"),
+    ("expand", "include"),
     ("limit", PAGE_SIZE),
     ("name", "q"),
     ("offset", PAGE),
@@ -59,6 +60,9 @@ const SYNONYMS: [(&str, &str); 19] = [
     ("order_by", "sort"),
     ("page_number", PAGE),
     ("per_page", PAGE_SIZE),
+    ("position", "after"),
+    ("price_max", "max_price"),
+    ("price_min", "min_price"),
     ("query", "q"),
     ("search", "q"),
     ("search_term", "q"),
@@ -139,9 +143,11 @@ impl Params<'_> {
     }
 
     /// Reads a required query parameter. Returns `None` if it is absent or bad.
-    pub fn required<T>(&mut self, name: &str, read: impl FnOnce(&str) -> Result<T, ParamProblem>) -> Option<T> {
+    pub fn required<T>(&mut self, name: &str, read: fn(&str) -> Result<T, ParamProblem>) -> Option<T> {
         if self.place(name) == 0 {
-            self.problem(0, name, (FieldCode::Required, Vec::new()));
+            // What an empty value lacks is what is expected.
+            let details = read("").err().map(|(_, details)| details);
+            self.problem(0, name, (FieldCode::Required, details.unwrap_or_default()));
         }
         self.query(name, read)
     }

@@ -58,12 +58,19 @@ pub const PUBLIC: [&str; 4] = [DESCRIPTION.path, DOCS, MARKDOWN, LLMS];
 /// The function behind the gateway's `$default` route: description, docs page, 404 for the rest.
 pub const DEFAULT: &str = "openapi";
 
+/// Paths that others have, and what has here what they have.
+const RELATED: [(&str, &str); 3] =
+    [("items", CATALOG.path), ("swagger.json", DESCRIPTION.path), ("wallet", BALANCE.path)];
+
 /// Returns the path that was probably meant by one that is unknown: slashes that are too many, the beginning left out, or
 /// a word that is at most two edits away. Whoever asks for no more than the host is shown the docs page.
 pub fn meant(unknown: &str) -> Option<String> {
     let asked = own(unknown);
     if asked.is_empty() {
         return Some(DOCS.to_owned());
+    }
+    if let Some((_, path)) = RELATED.into_iter().find(|(word, _)| asked == [*word]) {
+        return Some(path.to_owned());
     }
     let known = ROUTES.iter().map(|route| route.path).chain(PUBLIC);
     let near = known.filter_map(|path| Some((edits(&own(path), &asked)?, path)));
@@ -79,7 +86,7 @@ pub fn meant(unknown: &str) -> Option<String> {
 /// Returns the segments of a path behind the beginning that many routes have.
 fn own(path: &str) -> Vec<&str> {
     let mut segments = path.split('/').filter(|segment| !segment.is_empty()).peekable();
-    for beginning in ["v1", "public"] {
+    for beginning in ["api", "v1", "public"] {
         segments.next_if(|segment| segment.eq_ignore_ascii_case(beginning));
     }
     segments.collect()
@@ -153,7 +160,9 @@ mod tests {
             ("/v1/public", Some("/docs")),
             ("/v1/public/balance", Some("/v1/public/wallet/balance")),
             ("/changes", Some("/v1/public/listings/changes")),
-            ("/v1/public/items", None),
+            ("/v1/public/items", Some("/v1/public/catalog")),
+            ("/api/v1/wallet/", Some("/v1/public/wallet/balance")),
+            ("/api/v1/listings", Some("/v1/public/listings")),
             ("/v1/public/users", None),
             ("/v1/public/catalog/x", None),
             ("/xx", None),

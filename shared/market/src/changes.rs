@@ -10,9 +10,9 @@ use crate::{Batch, Log, Record};
 
 /// The most changes on a page, which ends with a whole batch.
 const MAX_CHANGES: usize = 1_000;
-/// The most batches that are read for a page. If all are full, that takes 120 read units, for a tenth of what they have.
-/// The log has 3,000 a second, for all who follow it.
-const MAX_BATCHES: i32 = 50;
+/// The most batches that are read first. If all are full, that takes 120 read units, for a tenth of what they have. The log
+/// has 3,000 a second, for all who follow it.
+const FIRST_BATCHES: i32 = 50;
 
 /// What follows on a position of the log.
 #[derive(Debug, PartialEq)]
@@ -31,19 +31,24 @@ pub enum Changes<R: Record> {
 }
 
 impl<R: Record> Log<R> {
-    /// Reads the changes behind a position by one strongly consistent Query. Also returns when it was sent.
+    /// Reads the changes behind a position by one strongly consistent Query, and by a second one if the batches of the first
+    /// are so small that there is room for more. Also returns when the first was sent.
     ///
     /// A Query may show a batch and not the one before it. The page ends before such a gap. If it would be empty, the
     /// missing batch is read by its number, which finds every batch that was committed.
     pub async fn changes(&self, after: u64, clock: &dyn Clock) -> Result<(Changes<R>, Moment), StoreError> {
         let as_of = Moment::now(clock);
         // Begins with the batch at the position itself, which shows that the log is that long.
-        let query = self.behind(after.saturating_sub(1)).limit(MAX_BATCHES);
-        let (mut found, is_cut) = Self::page(query).await?;
+        let query = self.behind(after.saturating_sub(1)).limit(FIRST_BATCHES);
+        let (mut found, mut is_cut) = Self::page(query).await?;
         let is_there = after == 0 || found.first().is_some_and(|(seq, _)| *seq == after);
         found.retain(|(seq, _)| *seq > after);
         let (mut position, mut batches) = (after, Vec::new());
-        let is_whole = contiguous(&mut position, found, &mut batches);
+        let mut is_whole = contiguous(&mut position, found, &mut batches);
+        if let Some(room) = room(&batches).filter(|_| is_whole && is_cut) {
+            (found, is_cut) = Self::page(self.behind(position).limit(room)).await?;
+            is_whole = contiguous(&mut position, found, &mut batches);
+        }
         if !batches.is_empty() {
             let kept = fitting(&batches);
             let more = is_cut || !is_whole || kept < batches.len();
@@ -69,6 +74,13 @@ impl<R: Record> Log<R> {
         let page = following.map(|batch| Changes::Page { position: batch.0, batches: vec![batch], more: true });
         Ok(page.unwrap_or(Changes::Expired))
     }
+}
+
+/// Returns for how many more batches like these a page has room, if it has room for one.
+fn room<R: Record>(batches: &[Batch<R>]) -> Option<i32> {
+    let changes: usize = batches.iter().map(|(_, changes)| changes.len()).sum();
+    let room = MAX_CHANGES.saturating_sub(changes) * batches.len() / changes.max(1);
+    i32::try_from(room).ok().filter(|room| *room > 0)
 }
 
 /// Returns how many of the first batches fit on a page: all that have [`MAX_CHANGES`] together, and at least one.
