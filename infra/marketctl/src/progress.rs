@@ -20,16 +20,16 @@ impl Progress {
         match of {
             None => self.say(format!("{what}: {}", count(rows))),
             Some(of) => {
+                self.bar.set_message(what);
                 self.bar.set_template(BAR_TEMPLATE);
                 self.bar.show(rows, of.max(rows));
-                self.bar.set_message(what);
             }
         }
     }
 
     /// Shows what is done now.
     pub(crate) fn say(&self, message: String) {
-        self.bar.set_template(SPINNER_TEMPLATE);
         self.bar.set_message(message);
+        self.bar.set_template(SPINNER_TEMPLATE);
     }
 }

@@ -168,7 +168,7 @@ impl Bar {
 
 /// Writes how long it still takes, once that can be told.
 fn left(state: &ProgressState, text: &mut dyn fmt::Write) {
-    if state.pos() > 0 {
+    if state.pos() > 0 && state.len().is_some_and(|len| state.pos() < len) {
         // If there is no room for it, the bar shows the rest.
         let _ = write!(text, ", {:#} left", HumanDuration(state.eta()));
     }

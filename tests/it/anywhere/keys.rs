@@ -1,12 +1,15 @@
 //! Keys, managed with `marketctl`, and their tiers and limits (specification 8.1).
 
 use std::collections::BTreeSet;
+use std::io::Write;
 
 use admin::keys::MAX_LIMIT;
 use api::auth::{KeyStatus, KeyText};
 use common::ids::KeyId;
 use common::scope::{Scope, Tier};
 use common::timestamp::Timestamp;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 use tests::webhooks_cli::text;
@@ -120,6 +123,17 @@ async fn a_leaked_text_is_identified_and_never_printed() {
     let mut expected = json!(record);
     expected["accepted"] = json!(true);
     assert_eq!((found.code, found.json()), (0, expected), "{}", found.stderr);
+    let wide: String = text.chars().flat_map(|c| [c, '\0']).collect();
+    for written in [text.replace('_', "%5F"), wide] {
+        assert_eq!(identify(&written, true).await.json()["key_id"], json!(record.key_id));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("log.gz");
+    let mut packed = GzEncoder::new(std::fs::File::create(&file).unwrap(), Compression::fast());
+    write!(packed, "GET /?key={text}").unwrap();
+    packed.finish().unwrap();
+    let found = marketctl(&target.variables, &["--json", "keys", "identify", file.to_str().unwrap()], "").await;
+    assert_eq!(found.json()["key_id"], json!(record.key_id), "{found:?}");
     let for_people = identify(&text, false).await.stdout;
     assert!(for_people.contains(&record.key_id.to_string()) && for_people.contains(&record.last4), "{for_people}");
     target.admin.keys().revoke(record.key_id).await.unwrap();

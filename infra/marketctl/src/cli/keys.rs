@@ -1,6 +1,7 @@
 //! The `keys` commands.
 
 use std::ffi::OsStr;
+use std::path::Path;
 use std::time::Duration;
 
 use admin::keys::{LimitChange, MAX_LIMIT};
@@ -36,10 +37,10 @@ pub(crate) enum KeyCommand {
         key_id: KeyId,
     },
     /// Tell which keys are in a leaked text, such as a log or a file, without printing the text
-    #[command(override_usage = "marketctl keys identify -")]
+    #[command(override_usage = "marketctl keys identify <FILE|->")]
     Identify {
-        /// `-`: the text is read from standard input
-        #[arg(value_name = "-", value_parser = OnlyStandardInput, num_args = 1.., default_value = "-")]
+        /// The file with the text; `-` is standard input
+        #[arg(value_name = "FILE|-", value_parser = NoKey, num_args = 1.., default_value = "-")]
         text: Source,
     },
     /// Change a key's name, tier or limit; its next request is counted against the new limit
@@ -122,19 +123,20 @@ pub(crate) struct KeyChanges {
     pub(crate) preview: bool,
 }
 
-/// Takes `-`, which is standard input. Shells remember command lines, and other users see them. So everything else is
-/// refused, and not repeated, because it may be a secret.
+/// Takes the name of a file that is there, or `-`. Shells remember command lines, and other users see them. So everything
+/// else is refused, and not repeated, because it may be a secret.
 #[derive(Clone, Copy, Debug)]
-struct OnlyStandardInput;
+struct NoKey;
 
-impl TypedValueParser for OnlyStandardInput {
+impl TypedValueParser for NoKey {
     type Value = Source;
 
     fn parse_ref(&self, command: &clap::Command, _: Option<&Arg>, value: &OsStr) -> Result<Source, clap::Error> {
-        if value == "-" {
-            return Ok(Source::Stdin);
+        if value == "-" || Path::new(value).is_file() {
+            return Ok(Source::from(value.to_owned()));
         }
-        let refusal = "give the text on standard input and `-` as the only argument; a key on a command line is not secret: marketctl keys identify - <FILE\n";
+        let refusal = "there is no such file. A key on a command line is not secret: give it on standard input, as in \
+            `marketctl keys identify -`\n";
         Err(clap::Error::raw(ErrorKind::ValueValidation, refusal).with_cmd(command))
     }
 }

@@ -47,7 +47,8 @@ pub(crate) struct Arguments {
     /// Print only results and errors: no progress, no lines about changes
     #[arg(long, short, global = true, help_heading = COMMON)]
     pub(crate) quiet: bool,
-    /// Ask no question before what cannot be undone; without a terminal, the worst of it needs this
+    /// Ask no question before what cannot be undone; without a terminal, `keys revoke --user`, `webhooks remove`,
+    /// `rotate-secret --expire-old` and `dead-letters delete` need this
     #[arg(long, short, global = true, help_heading = COMMON)]
     pub(crate) yes: bool,
     #[command(subcommand)]
@@ -130,6 +131,8 @@ pub(crate) enum FeedCommand {
 }
 
 #[derive(Args, Debug)]
+#[command(after_help = "A line:\n{\"type\":\"item\",\"id\":\"a\",\"kind\":\"key\",\"name\":\"A\",\"version\":1}\n\n\
+        docs/feed.md has every type and its fields. --dry-run names those that a line lacks.")]
 pub(crate) struct ImportOptions {
     /// One JSON message per line; `-` is standard input
     #[arg(value_name = "FILE|-")]

@@ -109,7 +109,8 @@ pub(crate) struct ListDeliveries {
     /// List the deliveries of all endpoints that this user has
     #[arg(long, value_name = "UUID")]
     pub(crate) user: Option<UserId>,
-    /// List the deliveries of all endpoints that there are; with --status failed it finds which of them fail
+    /// List the deliveries of all endpoints that there are. A delivery fails after its last attempt, some 33 hours after the
+    /// first: which endpoints fail now, `webhooks list` shows
     #[arg(long)]
     pub(crate) all: bool,
     /// List only deliveries with this status
@@ -163,7 +164,7 @@ pub(crate) struct ResendOptions {
     /// Only count them; send nothing
     #[arg(long, requires = "endpoint", conflicts_with = "id")]
     pub(crate) dry_run: bool,
-    /// Wait for the attempt, at most two minutes; exit code 1 unless the receiver acknowledged it
+    /// Of one delivery, wait for the attempt, at most two minutes; exit code 1 unless the receiver acknowledged it
     #[arg(long, conflicts_with = "endpoint")]
     pub(crate) wait: bool,
 }

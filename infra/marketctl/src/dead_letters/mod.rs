@@ -52,12 +52,12 @@ pub(crate) async fn run(
         DeadLetterCommand::Show { id, queue, body } => show(id, queue, body, session, output).await,
         DeadLetterCommand::Resend(options) => resend(options, session, output).await,
         DeadLetterCommand::Delete(which) => {
-            let what = match (which.all, which.ids.len()) {
-                (true, _) => "all dead letters of the queue that fit the filter".to_owned(),
-                (false, 1) => "a dead letter".to_owned(),
-                (false, ids) => format!("{ids} dead letters"),
+            let what = match (which.queue, which.ids.as_slice()) {
+                (_, [id]) => format!("the dead letter {id}"),
+                (Some(queue), []) => format!("all dead letters of the queue {} that fit", queue.as_str()),
+                (_, ids) => format!("{} dead letters", ids.len()),
             };
-            confirmation.require(&format!("This deletes {what}, and nothing else has these messages."))?;
+            confirmation.require(&format!("This deletes {what}, and nothing else has the message."))?;
             delete(&which, session, output).await
         }
     }

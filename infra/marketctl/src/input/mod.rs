@@ -25,10 +25,10 @@ pub(crate) use lines::Chunk;
 use lines::Chunks;
 
 /// How a file begins that gzip has packed.
-const GZIP: &[u8] = b"\x1f\x8b";
+pub(crate) const GZIP: &[u8] = b"\x1f\x8b";
 const BUFFER_BYTES: usize = 256 * 1_024;
 const BAR_TEMPLATE: &str = "{bar:12} {percent}% of {total_bytes}, {msg}{left}";
-const SPINNER_TEMPLATE: &str = "{spinner} {bytes}, {msg}";
+const SPINNER_TEMPLATE: &str = "{spinner} {bytes} {msg}";
 
 /// Why a command stops at Ctrl-C.
 pub(crate) const INTERRUPTED: &str = "it was interrupted";

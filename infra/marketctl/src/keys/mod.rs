@@ -16,6 +16,7 @@ use common::ids::KeyId;
 use common::scope::Tier;
 use common::store::StoreError;
 use common::timestamp::Timestamp;
+use flate2::bufread::MultiGzDecoder;
 use serde_json::json;
 use terminal::Output;
 
@@ -23,7 +24,7 @@ use crate::audit::{Asked, Audit, tell};
 use crate::cli::{CreateKey, KeyChanges, KeyCommand};
 use crate::confirm::Confirmation;
 use crate::failure::{CommandFailure, none_left_out, shortened};
-use crate::input::Source;
+use crate::input::{GZIP, Source};
 use crate::progress::Progress;
 use crate::session::Session;
 
@@ -217,20 +218,31 @@ fn check_offered(tier: Tier, preview: bool) -> Result<(), CommandFailure> {
 /// Reads a leaked text, and finds the keys in it. No error repeats the text.
 fn leaked_keys(source: &Source) -> Result<Vec<KeyText>, CommandFailure> {
     let mut bytes = Vec::new();
-    if io::stdin().is_terminal() {
+    if *source == Source::Stdin && io::stdin().is_terminal() {
         let _ = writeln!(io::stderr(), "Paste the text, then press Enter and Ctrl-D.");
     }
-    source.open()?.stream.take(MAX_LEAKED_BYTES + 1).read_to_end(&mut bytes).map_err(|error| {
-        let message = format!("standard input cannot be read: {error}");
-        CommandFailure::new(message, "Give the text on standard input.").with_member("reason", "unread")
+    let mut stream = source.open()?.stream.take(MAX_LEAKED_BYTES + 1);
+    let read = stream.read_to_end(&mut bytes).and_then(|_| {
+        if !bytes.starts_with(GZIP) {
+            return Ok(bytes.len());
+        }
+        let packed = std::mem::take(&mut bytes);
+        MultiGzDecoder::new(packed.as_slice()).take(MAX_LEAKED_BYTES + 1).read_to_end(&mut bytes)
+    });
+    read.map_err(|error| {
+        let message = format!("the text cannot be read: {error}");
+        CommandFailure::new(message, "Give it on standard input, or name its file.").with_member("reason", "unread")
     })?;
     if bytes.len() as u64 > MAX_LEAKED_BYTES {
         let hint = "Give a part of it, for example `grep -ho 'sk_[0-9A-Za-z]*' FILE | marketctl keys identify -`.";
         return Err(CommandFailure::new("the text is longer than 16 MiB", hint).with_member("reason", "too_long"));
     }
-    KeyText::find(&String::from_utf8_lossy(&bytes)).map_err(|error| match error {
+    // As UTF-16 has them between the letters, and URLs the underscore.
+    bytes.retain(|byte| *byte != 0);
+    let text = String::from_utf8_lossy(&bytes).replace("%5F", "_").replace("%5f", "_");
+    KeyText::find(&text).map_err(|error| match error {
         KeyTextError::NotAKey => {
-            let hint = "A key is `sk_` and 49 letters and digits. It may stand anywhere in the text.";
+            let hint = "A key is `sk_` and 49 letters and digits, without a break. It may stand anywhere in the text.";
             CommandFailure::new("there is no API key in the text", hint).with_member("reason", "not_a_key")
         }
         KeyTextError::WrongChecksum => {

@@ -66,12 +66,13 @@ pub(super) fn used(keys: &[UsedKey<'_>], all: usize, now: Timestamp) -> String {
     if keys.is_empty() {
         return "There are no keys.".to_owned();
     }
-    let header = ["KEY ID", "USER ID", "NAME", "TIER", "STATUS", "TODAY", "LAST USED"];
+    let header = ["KEY ID", "USER ID", "NAME", "TIER", "LIMIT", "STATUS", "TODAY", "LAST USED"];
     let rows = table(
         header,
         keys.iter().map(|UsedKey { key, requests_today }| {
             let [key_id, name, tier, _, status, _, _, last_used, _] = row(key.record, now);
-            [key_id, key.record.user_id.to_string(), name, tier, status, requests_today.to_string(), last_used]
+            let (user, limit) = (key.record.user_id.to_string(), limit(key.record));
+            [key_id, user, name, tier, limit, status, requests_today.to_string(), last_used]
         }),
     );
     let more = match all - keys.len() {
@@ -79,7 +80,7 @@ pub(super) fn used(keys: &[UsedKey<'_>], all: usize, now: Timestamp) -> String {
         more => format!(" {more} keys with fewer are left out; --limit lists more."),
     };
     format!(
-        "{rows}\n\nTODAY counts requests since 00:00 UTC that were not refused.{more} To see one day by day:\n\n    \
+        "{rows}\n\nTODAY counts requests since 00:00 UTC that were not refused, without those to /me. The log has those that were.{more} To see one day by day:\n\n    \
          marketctl keys show KEY_ID"
     )
 }
@@ -113,6 +114,11 @@ fn row(key: &KeyRecord, now: Timestamp) -> [String; 9] {
     ]
 }
 
+/// Returns the key's limit, and whether it is its own.
+fn limit(key: &KeyRecord) -> String {
+    if key.limit_override.is_some() { format!("{} (its own)", key.limit) } else { key.limit.to_string() }
+}
+
 fn scopes(key: &KeyRecord) -> String {
     key.scopes.iter().map(|scope| scope.as_str()).collect::<Vec<_>>().join(", ")
 }
@@ -142,17 +148,26 @@ pub(super) fn shown(shown: &ShownKey<'_>, now: Timestamp) -> String {
 }
 
 pub(super) fn identified(keys: &[KeyRecord], now: Timestamp) -> String {
-    let shown = keys.iter().map(|key| {
-        let id = key.key_id;
-        let next = if key.is_live(now) {
-            format!("It is accepted. `marketctl keys revoke {id}` ends it, `marketctl keys rotate {id}` replaces it.")
-        } else {
-            "It is not accepted any more.".to_owned()
-        };
-        format!("{}\n\n{next}", details(key, now))
+    let live: Vec<String> = keys
+        .iter()
+        .filter(|key| key.is_live(now))
+        .map(|key| format!("    marketctl keys revoke {}", key.key_id))
+        .collect();
+    let next = match live.as_slice() {
+        [] => "None is accepted any more.".to_owned(),
+        live => {
+            format!("To end what is accepted, or `rotate` in place of `revoke` to replace it:\n\n{}", live.join("\n"))
+        }
+    };
+    if let [key] = keys {
+        return format!("The text has this key of this stack:\n\n{}\n\n{next}", details(key, now));
+    }
+    let header = ["KEY ID", "USER ID", "NAME", "STATUS", "LAST USED", "LAST 4"];
+    let rows = keys.iter().map(|key| {
+        let [key_id, name, _, _, status, _, _, last_used, last4] = row(key, now);
+        [key_id, key.user_id.to_string(), name, status, last_used, last4]
     });
-    let found = if let [_] = keys { "this key".to_owned() } else { format!("these {} keys", keys.len()) };
-    format!("The text has {found} of this stack:\n\n{}", shown.collect::<Vec<_>>().join("\n\n\n"))
+    format!("The text has these {} keys of this stack:\n\n{}\n\n{next}", keys.len(), table(header, rows))
 }
 
 fn details(key: &KeyRecord, now: Timestamp) -> String {
@@ -165,7 +180,7 @@ fn details(key: &KeyRecord, now: Timestamp) -> String {
         ("Replaced by", key.replaced_by.map_or_else(|| "-".to_owned(), |id| id.to_string())),
         ("Tier", key.tier.as_str().to_owned()),
         ("Scopes", scopes(key)),
-        ("Requests per minute", format!("{} for each scope", key.limit)),
+        ("Requests per minute", format!("{} for each scope", limit(key))),
         ("Created", second(Some(key.created_at))),
         ("Expires", second(key.expires_at)),
         ("Last used", second(key.last_used_at)),

@@ -149,7 +149,7 @@ impl RecoveryReport {
         }
         let (oldest, newest) = (second(self.oldest), second(self.newest));
         let found = format!(
-            "Endpoint {endpoint_id} had {held} held, {failed} failed and {pending} pending deliveries, from {oldest} to {newest}."
+            "Endpoint {endpoint_id} had {held} held, {failed} failed and {pending} pending deliveries, from {oldest} to {newest}. Pending ones that are due within five minutes are not counted, and are sent by themselves."
         );
         if self.dry_run {
             return format!("{found}\nNothing was sent. Without --dry-run they are sent again.");

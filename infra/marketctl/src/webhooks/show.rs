@@ -114,7 +114,7 @@ pub(super) fn enabled(endpoint: &EndpointDocument<'_>) -> String {
     let id = endpoint.id;
     format!(
         "Endpoint {id} is enabled: its events are sent from now on.\n\
-         Deliveries held meanwhile are not sent by themselves. To see how many there are, and to send them:\n\n\
+         Deliveries that were held or failed meanwhile are not sent by themselves. To see how many there are, and to send them:\n\n\
          \x20   marketctl webhooks resend --endpoint {id} --dry-run\n\
          \x20   marketctl webhooks resend --endpoint {id}"
     )
@@ -123,7 +123,7 @@ pub(super) fn enabled(endpoint: &EndpointDocument<'_>) -> String {
 pub(super) fn disabled(endpoint: &EndpointDocument<'_>) -> String {
     let id = endpoint.id;
     format!(
-        "Endpoint {id} is disabled: its events are held for 35 days. To switch it on again:\n\n\
+        "Endpoint {id} is disabled: its events are held for 35 days, and what is pending once it is due. To switch it on again:\n\n\
          \x20   marketctl webhooks enable {id}"
     )
 }
@@ -204,6 +204,7 @@ pub(super) fn deliveries(list: &ListDeliveries, rows: &[DeliveryOfUser<DeliveryR
     }
     let header = ["DELIVERY ID", "EVENT", "STATUS", "ATTEMPTS", "CREATED", "NEXT ATTEMPT", "WAITS FOR"];
     let count = rows.len();
+    let shows_waits = id.is_some() && rows.iter().any(|row| row.delivery.waits_for.is_some());
     let rows = if id.is_some() {
         table(header, rows.iter().map(|row| delivery_cells(&row.delivery)))
     } else {
@@ -224,7 +225,14 @@ pub(super) fn deliveries(list: &ListDeliveries, rows: &[DeliveryOfUser<DeliveryR
     } else {
         String::new()
     };
-    format!("{rows}{more}\n\nTo see one with its attempts and its body:\n\n    marketctl webhooks show DELIVERY_ID")
+    let legend = if shows_waits {
+        "\n\nWAITS FOR: attempt, it is being made; turn, it is due and others are before it; retry, its time."
+    } else {
+        ""
+    };
+    format!(
+        "{rows}{legend}{more}\n\nTo see one with its attempts and its body:\n\n    marketctl webhooks show DELIVERY_ID"
+    )
 }
 
 fn delivery_cells(row: &DeliveryRow) -> [String; 7] {
