@@ -130,7 +130,7 @@ def requests(figures: Figures) -> list[Row]:
         ("`items` with ten prices", 11, 11, "11 read units", []),
         ("`items` with the prices of 25 variants", 26, 26, "26 read units", []),
         ("pages of `orders`", 2, 15, "2 to 15 read units", []),
-        ("pages of `changes`", 1, 120, "1 to 120 read units", []),
+        ("pages of `changes`", 1, 275, "1 to 275 read units", []),
         ("`catalog`, `listings`", 0, 1, "a read unit at times", [Part("memory", memory), line]),
     ]:
         units = Part(reads, figures.stores(reads=fewest), figures.stores(reads=most))

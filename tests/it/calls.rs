@@ -190,7 +190,7 @@ async fn no_result_says_what_is_not_so_and_each_says_where_things_stand() {
             (&[], "keys identify -", &leaked, 0, &["The text has this key", "{key}"], &["sk_"]),
             (&[], "keys identify -", &both, 0, &["these 2 keys", "{key}", "{other}"], &["sk_"]),
             (&[], "keys list", "", 0, &["USER ID", "{user}", "{other}", "TODAY"], &["sk_"]),
-            (&[], "keys list --limit 1", "", 0, &["1 keys with fewer are left out"], &[]),
+            (&[], "keys list --limit 1", "", 0, &["1 more keys are left out"], &[]),
             (&[], "keys list --user {user} --limit 1", "", 2, &["cannot be used with"], &[]),
             (&[], "keys identify -", "nothing of the kind", 1, &["there is no API key in the text"], &[]),
             (&[], "keys list --user {user}", "", 0, &["active"], &["\u{1b}["]),

@@ -77,10 +77,10 @@ pub(super) fn used(keys: &[UsedKey<'_>], all: usize, now: Timestamp) -> String {
     );
     let more = match all - keys.len() {
         0 => String::new(),
-        more => format!(" {more} keys with fewer are left out; --limit lists more."),
+        more => format!(" {more} more keys are left out; --limit lists them."),
     };
     format!(
-        "{rows}\n\nTODAY counts requests since 00:00 UTC that were not refused, without those to /me. The log has those that were.{more} To see one day by day:\n\n    \
+        "{rows}\n\nTODAY counts requests since 00:00 UTC, without those to /me and those that were refused.{more} To see one day by day:\n\n    \
          marketctl keys show KEY_ID"
     )
 }

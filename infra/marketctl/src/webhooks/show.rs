@@ -226,7 +226,7 @@ pub(super) fn deliveries(list: &ListDeliveries, rows: &[DeliveryOfUser<DeliveryR
         String::new()
     };
     let legend = if shows_waits {
-        "\n\nWAITS FOR: attempt, it is being made; turn, it is due and others are before it; retry, its time."
+        "\n\nWAITS FOR: attempt, it is being made; turn, it is due, and others come first; retry, until NEXT ATTEMPT."
     } else {
         ""
     };
