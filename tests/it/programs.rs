@@ -194,6 +194,8 @@ async fn the_deliveries_of_an_outage_are_counted_and_then_sent_again_with_one_co
     cli.done(&format!("disable {id}")).await;
     let statuses = [Status::Held, Status::Held, Status::Failed, Status::Failed, Status::Delivered];
     let at = store(&stack, &id, &statuses).await;
+    let listed = cli.done(&format!("list --user {OWNER}")).await[0]["health"].take();
+    assert_eq!((&listed["held"], &listed["failed"]), (&json!(2), &json!(2)));
     let document = |found: [u64; 2], span: [usize; 2], dry_run: bool| {
         let total = found.iter().sum::<u64>();
         let (sent, left) = if dry_run { (0, total) } else { (total, 0) };

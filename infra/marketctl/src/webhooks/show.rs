@@ -14,7 +14,8 @@ use crate::cli::ListDeliveries;
 
 /// The most characters of an answer that the table shows. The JSON output has all that is stored.
 const MAX_ANSWER_CHARS: usize = 60;
-const ENDPOINT_COLUMNS: [&str; 7] = ["ENDPOINT ID", "URL", "STATUS", "PENDING", "HELD", "LAST ERROR", "EVENTS"];
+const ENDPOINT_COLUMNS: [&str; 8] =
+    ["ENDPOINT ID", "URL", "STATUS", "PENDING", "HELD", "FAILED", "LAST ERROR", "EVENTS"];
 
 pub(super) fn added(user: UserId, shown: &EndpointWithSecret<'_>) -> String {
     let EndpointDocument { id, url, .. } = shown.endpoint;
@@ -73,6 +74,7 @@ pub(super) fn endpoint(of_user: &EndpointOfUser<EndpointWithHealth<'_>>) -> Stri
         ("Of them, due now", health.waiting.to_string()),
         ("Due since", second(health.oldest_waiting_at)),
         ("Held deliveries", health.held.to_string()),
+        ("Failed deliveries", health.failed.to_string()),
         ("Last acknowledged", second(health.last_success_at)),
         ("Last failed", second(health.last_failure_at)),
         ("Last error", health.last_error.clone().unwrap_or_else(|| "-".to_owned())),
@@ -149,19 +151,20 @@ pub(super) fn endpoints(user: Option<UserId>, endpoints: &[EndpointOfUser<Endpoi
         let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
         let pending = or_dash(known(|health| Some(health.pending.to_string())));
         let held = or_dash(known(|health| Some(health.held.to_string())));
+        let failed = or_dash(known(|health| Some(health.failed.to_string())));
         let last_error = or_dash(known(|health| health.last_error.clone()));
         let status = endpoint_status(&row.endpoint);
-        [endpoint.id.to_string(), endpoint.url.to_owned(), status, pending, held, last_error, events(endpoint)]
+        [endpoint.id.to_string(), endpoint.url.to_owned(), status, pending, held, failed, last_error, events(endpoint)]
     };
     let rows = if user.is_some() {
         table(ENDPOINT_COLUMNS, endpoints.iter().map(cells))
     } else {
-        let [id, url, status, pending, held, error, events] = ENDPOINT_COLUMNS;
+        let [id, url, status, pending, held, failed, error, events] = ENDPOINT_COLUMNS;
         table(
-            ["USER ID", id, url, status, pending, held, error, events],
+            ["USER ID", id, url, status, pending, held, failed, error, events],
             endpoints.iter().map(|row| {
-                let [id, url, status, pending, held, error, events] = cells(row);
-                [row.user_id.to_string(), id, url, status, pending, held, error, events]
+                let [id, url, status, pending, held, failed, error, events] = cells(row);
+                [row.user_id.to_string(), id, url, status, pending, held, failed, error, events]
             }),
         )
     };

@@ -37,6 +37,8 @@ pub struct EndpointHealth {
     pub waiting: u64,
     /// How many deliveries are held. At most 100,000 are counted.
     pub held: u64,
+    /// How many deliveries have failed. At most 100,000 are counted.
+    pub failed: u64,
     /// Since when the first of them has waited.
     pub oldest_waiting_at: Option<Timestamp>,
     /// When the latest attempt was acknowledged, of those of the newest 300 deliveries.
@@ -63,6 +65,7 @@ struct Findings {
     pending: u64,
     waiting: u64,
     held: u64,
+    failed: u64,
     oldest_waiting_at: Option<Timestamp>,
     newest: Vec<Delivery>,
     oldest_pending: Vec<Delivery>,
@@ -91,13 +94,14 @@ impl WebhookAdmin {
         let (id, now, Depth { counted, pages }) = (endpoint.id, self.clock.now(), depth);
         let rows = pages * MAX_PAGE_ROWS.unsigned_abs() as usize;
         let everything = DeliveryFilter::default();
-        let (waiting, oldest_pending, newest, count, pending, held) = tokio::try_join!(
+        let (waiting, oldest_pending, newest, count, pending, held, failed) = tokio::try_join!(
             async { Ok(self.store.waiting(id, false, None).await?.0) },
             self.oldest_pending(id, pages),
             async { Ok(self.store.list_deliveries(id, &everything, None, rows).await?) },
             async { Ok(self.store.count_waiting(id, now, counted).await?) },
             async { Ok(self.store.count_with(id, Status::Pending, None, None, counted).await?) },
             async { Ok(self.store.count_with(id, Status::Held, None, None, counted).await?) },
+            async { Ok(self.store.count_with(id, Status::Failed, None, None, counted).await?) },
         )?;
         // What owners and operators have sent bears no time in the index.
         let first = waiting.iter().map(|waiting| waiting.at).find(|at| !is_due_now(*at));
@@ -107,6 +111,7 @@ impl WebhookAdmin {
             pending: pending.min(counted),
             waiting: count.min(counted),
             held: held.min(counted),
+            failed: failed.min(counted),
             oldest_waiting_at: first.into_iter().chain(sent).min().filter(|at| *at <= now),
             newest: newest.deliveries,
             oldest_pending,
@@ -142,6 +147,7 @@ impl EndpointHealth {
             pending: found.pending,
             waiting: found.waiting,
             held: found.held,
+            failed: found.failed,
             oldest_waiting_at: found.oldest_waiting_at,
             last_success_at: success,
             last_failure_at: failure.map(|attempt| attempt.at),
@@ -241,8 +247,15 @@ mod tests {
         oldest_pending: Vec<Delivery>,
         now: i64,
     ) -> EndpointHealth {
-        let findings =
-            Findings { pending: 7, waiting: 2, held: 5, oldest_waiting_at: Some(at(50)), newest, oldest_pending };
+        let findings = Findings {
+            pending: 7,
+            waiting: 2,
+            held: 5,
+            failed: 3,
+            oldest_waiting_at: Some(at(50)),
+            newest,
+            oldest_pending,
+        };
         EndpointHealth::of(endpoint, &findings, Schedule::default(), at(now))
     }
 
@@ -252,7 +265,7 @@ mod tests {
         other.progress.attempts = vec![attempt(90, 204), attempt(120, 204)];
         let shown = health(&endpoint(), vec![one, other], Vec::new(), 200);
         assert_eq!((shown.last_success_at, shown.last_failure_at), (Some(at(120)), Some(at(130))));
-        assert_eq!((shown.pending, shown.waiting, shown.held, shown.slow), (7, 2, 5, false));
+        assert_eq!((shown.pending, shown.waiting, shown.held, shown.failed, shown.slow), (7, 2, 5, 3, false));
         assert_eq!((shown.oldest_waiting_at, shown.last_error.as_deref()), (Some(at(50)), Some("answered 500")));
         assert_eq!((shown.failing_since, shown.switch_off_at, shown.warned), (None, None, false));
     }
