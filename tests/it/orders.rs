@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use accounts::{Accounts, OrderPages};
-use aws_sdk_dynamodb::types::AttributeValue;
+use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
 use common::clock::Clock;
 use common::ids::UserId;
 use common::paging::Paging;
@@ -64,6 +64,27 @@ async fn the_orders_of_a_user_in_one_batch_are_read_together_and_written_several
         assert_eq!(calls.len(), 1 + transactions, "{calls:?}");
     }
     tests::assert_orders_are_dense(&stack).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_order_that_is_missing_keeps_its_user_from_inserting_and_nobody_else() {
+    let stack = Stack::new().await;
+    let [user, other] = [100, 200].map(|number| uuid(number).into());
+    stack.feed(&[order(user, 1, "2026-11-20T10:00:00Z", 1)]).await;
+    let position = format!("2026-11-20T10:00:00.000Z#{}", uuid(1));
+    let key = [("pk", format!("orders#{user}")), ("sk", position)];
+    let key = key.map(|(name, value)| (name.to_owned(), AttributeValue::S(value)));
+    let delete = dynamodb(&stack).delete_item().table_name("marketplace-accounts").set_key(Some(key.into()));
+    assert!(delete.return_values(ReturnValue::AllOld).send().await.unwrap().attributes.is_some());
+    let messages: Vec<Value> = (2..=130).map(|n| order(user, n, "2026-11-21T10:00:00Z", 1)).collect();
+    let messages = [messages, vec![order(other, 200, "2026-11-21T10:00:00Z", 1)]].concat();
+    let outcomes = stack.try_to_feed(stack.admin.stores(), &messages).await;
+    let (found, missing) = outcomes.split_last().unwrap();
+    assert_eq!(found.as_ref().unwrap(), &Changed);
+    for outcome in missing {
+        let refusal = outcome.as_ref().unwrap_err().to_string();
+        assert!(refusal.contains("marketctl repair"), "{refusal}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -179,7 +179,7 @@ async fn pages_belong_to_one_state_though_several_writers_insert_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn a_page_lacks_no_order_of_a_slow_transaction_though_many_fast_ones_follow() {
-    let slow = Duration::from_secs(2);
+    let (slow, answered) = (Duration::from_secs(2), Cell::new(0));
     for seed in 0..histories(HISTORIES) {
         let simulation = Simulation::new().await;
         let limits = Limits { seed: seed.into(), ..Limits::unlimited() };
@@ -206,12 +206,14 @@ async fn a_page_lacks_no_order_of_a_slow_transaction_though_many_fast_ones_follo
                     let ids: Vec<String> = page.items.iter().map(|order| order.id.to_string()).collect();
                     let total = usize::try_from(page.total).unwrap();
                     assert_eq!(ids, expected(&orders, total, 1, 30), "{total} orders, with the seed {seed}");
+                    answered.set(answered.get() + 1);
                 }
                 sleep(Duration::from_millis(20)).await;
             }
         };
         tokio::join!(write, read);
     }
+    assert!(answered.get() > 20, "few pages were answered: {}", answered.get());
 }
 
 /// Returns these orders in the order in which they were inserted.
