@@ -45,9 +45,12 @@ impl<R: Record> Log<R> {
         found.retain(|(seq, _)| *seq > after);
         let (mut position, mut batches) = (after, Vec::new());
         let mut is_whole = contiguous(&mut position, found, &mut batches);
-        if let Some(room) = room(&batches).filter(|_| is_whole && is_cut) {
-            (found, is_cut) = Self::page(self.behind(position).limit(room)).await?;
+        // Without an answer the page ends here.
+        if let Some(room) = room(&batches).filter(|_| is_whole && is_cut)
+            && let Ok((found, is_cut_again)) = Self::page(self.behind(position).limit(room)).await
+        {
             is_whole = contiguous(&mut position, found, &mut batches);
+            is_cut = is_cut_again;
         }
         if !batches.is_empty() {
             let kept = fitting(&batches);
