@@ -2,7 +2,7 @@
 //! keeps them and the keyring in the folder of the tables.
 
 use std::fs::{self, OpenOptions, Permissions};
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -148,7 +148,7 @@ impl StackAdmin {
         Stores::new(&self.clients.dynamodb, &self.resources)
     }
 
-    /// Returns the administration of keys. Each start without a folder makes demo keys, so it has no bound.
+    /// Returns the administration of keys. Tests make many keys for one user, so it has no bound.
     pub fn keys(&self) -> KeyAdmin {
         let table = self.resources.table(Table::Keys);
         let keys = KeyAdmin::new(self.clients.dynamodb.clone(), table, Arc::clone(&self.clock));
@@ -168,10 +168,7 @@ impl StackAdmin {
         let now = begun.unwrap_or_else(|| self.clock.now());
         marker.mark(now)?;
         let messages = demo::messages(now);
-        if !io::stderr().is_terminal() {
-            // Nobody may be reading.
-            let _ = writeln!(io::stderr(), "local: making the demo market, which takes some seconds");
-        }
+        terminal::say_without_terminal("local: making the demo market, which takes some seconds");
         let bar = Bar::new(SEED_BAR, messages.len() as u64);
         let mut applier = Applier::new(stores);
         for part in 0..SEED_PARTS {

@@ -44,7 +44,7 @@ pub struct Options {
     /// Where to serve DynamoDB, SQS, Secrets Manager and S3; port 0 picks a free one.
     #[arg(long, default_value = "127.0.0.1:4566", value_name = "ADDRESS")]
     pub aws_listen: SocketAddr,
-    /// Keep the tables, the objects and the messages in the queues in this folder. If the process is killed, all of
+    /// Keep the tables, the objects, the messages in the queues and the demo keys in this folder, which is private. If the process is killed, all of
     /// them are there after the next start; a power cut may take the messages of the last seconds.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["memory", "aws_endpoint"])]
     pub data: Option<PathBuf>,

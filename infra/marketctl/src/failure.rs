@@ -170,7 +170,7 @@ impl From<NotPrinted> for CommandFailure {
     fn from(cause: NotPrinted) -> Self {
         Self::new(
             format!("the command ran, but its result could not be printed: {cause}"),
-            "A list is there to be read again. If a new key was not shown, revoke it; if a new secret was not shown, rotate it.",
+            "A list can be read again. `marketctl keys list` and `marketctl webhooks list` show what exists now: if a new key was not shown, revoke it; if a new secret was not shown, rotate it.",
         )
     }
 }

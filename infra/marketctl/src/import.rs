@@ -65,7 +65,9 @@ pub(crate) async fn run(options: &ImportOptions, session: &Session, output: Outp
     let lines_read = input.finish(&mut report.refused);
     report.not_stored.sort_by_key(|line| line.line);
     output.print(&report, Report::text)?;
-    rejects.map_or(Ok(()), |rejects| rejects.write(&report.refused))?;
+    if ended.is_ok() || !report.refused.is_empty() {
+        rejects.map_or(Ok(()), |rejects| rejects.write(&report.refused))?;
+    }
     let is_whole = ended.is_ok() && report.not_stored.is_empty();
     report.result(ended, lines_read).map_err(|failure| match &options.rejects {
         Some(path) if is_whole => failure
@@ -351,10 +353,11 @@ fn not_written(path: &Path, error: &io::Error, hint: &'static str) -> CommandFai
 
 /// Copies the refused lines of a file. They come in the order of their numbers.
 fn copy_lines(from: &Path, to: File, refused: &[RefusedLine]) -> io::Result<()> {
+    let mut lines = BufReader::new(open_file(from)?.stream);
     if to.metadata()?.is_file() {
         to.set_len(0)?;
     }
-    let (mut lines, mut to) = (BufReader::new(open_file(from)?.stream), BufWriter::new(to));
+    let mut to = BufWriter::new(to);
     let (mut line, mut number) = (Vec::new(), 0);
     for refused in refused {
         while number < refused.line {

@@ -5,7 +5,7 @@ mod layout;
 
 use std::borrow::Cow;
 use std::fmt;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -116,6 +116,14 @@ pub fn count(number: u64) -> String {
 /// Hides the progress bars that begin from now on.
 pub fn hide_progress() {
     IS_QUIET.store(true, Ordering::Relaxed);
+}
+
+/// Says on standard error what a program does for some seconds, if there is no terminal to show a bar.
+pub fn say_without_terminal(what: &str) {
+    if !IS_QUIET.load(Ordering::Relaxed) && !io::stderr().is_terminal() {
+        // Nobody may be reading.
+        let _ = writeln!(io::stderr(), "{what}");
+    }
 }
 
 /// A progress bar on standard error. It shows nothing if that is not a terminal, and goes away when it is dropped.

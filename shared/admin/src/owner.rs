@@ -15,7 +15,7 @@ use common::rows::Rows;
 use common::scope::{Scopes, Tier};
 use common::timestamp::Timestamp;
 use webhooks::delivery::Delivery;
-use webhooks::endpoint::{DisabledReason, Endpoints, WebhookEndpoint};
+use webhooks::endpoint::{Endpoints, WebhookEndpoint};
 use webhooks::secrets::EndpointSecret;
 use webhooks::store::{DeliveryCursor, DeliveryList};
 
@@ -128,7 +128,7 @@ impl Owner<'_> {
 
     pub async fn disable_endpoint(&self, id: EndpointId) -> Result<WebhookEndpoint, WebhookAdminError> {
         self.check_endpoint(id).await?;
-        self.webhooks.disable_for(id, DisabledReason::Owner).await
+        self.webhooks.disable(id).await
     }
 
     /// Removes an endpoint and ends its deliveries, as far as there is time. The rest ends by itself.

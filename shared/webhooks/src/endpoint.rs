@@ -81,10 +81,8 @@ pub enum Switch {
 closed_enum! {
     /// Why an endpoint is off.
     pub enum DisabledReason {
-        /// Its owner switched it off.
+        /// Its owner switched it off, or an operator.
         Owner = "owner",
-        /// An operator of the service did.
-        Operator = "operator",
         /// A delivery's last retry failed (specification 6.9.1).
         DeliveriesFailed = "deliveries_failed",
     }

@@ -124,7 +124,7 @@ async fn a_leaked_text_is_identified_and_never_printed() {
     expected["accepted"] = json!(true);
     assert_eq!((found.code, found.json()), (0, expected), "{}", found.stderr);
     let wide: String = text.chars().flat_map(|c| [c, '\0']).collect();
-    for written in [text.replace('_', "%5F"), wide] {
+    for written in [text.replace('_', "%5F"), wide, format!("KEY={text}\0PATH=/")] {
         assert_eq!(identify(&written, true).await.json()["key_id"], json!(record.key_id));
     }
     let folder = tempfile::tempdir().unwrap();
@@ -132,7 +132,7 @@ async fn a_leaked_text_is_identified_and_never_printed() {
     let mut packed = GzEncoder::new(std::fs::File::create(&file).unwrap(), Compression::fast());
     write!(packed, "GET /?key={text}").unwrap();
     packed.finish().unwrap();
-    let found = marketctl(&target.variables, &["--json", "keys", "identify", file.to_str().unwrap()], "").await;
+    let found = marketctl(&target.variables, &["--json", "keys", "identify", "-", file.to_str().unwrap()], "").await;
     assert_eq!(found.json()["key_id"], json!(record.key_id), "{found:?}");
     let for_people = identify(&text, false).await.stdout;
     assert!(for_people.contains(&record.key_id.to_string()) && for_people.contains(&record.last4), "{for_people}");

@@ -158,7 +158,7 @@ async fn an_endpoint_is_added_listed_switched_and_removed() {
     assert_eq!(listed().await, json!([added]));
 
     let mut disabled = added.clone();
-    (disabled["status"], disabled["disabled_reason"]) = (json!("disabled"), json!("operator"));
+    (disabled["status"], disabled["disabled_reason"]) = (json!("disabled"), json!("owner"));
     for _ in 0..2 {
         let shown = cli.done(&format!("disable {id}")).await;
         assert!(shown["disabled_at"].as_str() >= created_at.as_str(), "{shown}");
@@ -169,7 +169,10 @@ async fn an_endpoint_is_added_listed_switched_and_removed() {
     }
     assert_eq!(listed().await, json!([disabled]));
     let shown = cli.run(&list).await.stdout;
-    assert!(shown.contains("disabled (operator)") && shown.contains(&format!("webhooks enable {id}")), "{shown}");
+    assert!(
+        shown.contains("disabled (by owner or operator)") && shown.contains(&format!("webhooks enable {id}")),
+        "{shown}"
+    );
     for _ in 0..2 {
         assert_eq!(cli.done(&format!("enable {id}")).await, added);
     }

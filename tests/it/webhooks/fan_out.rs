@@ -136,7 +136,7 @@ async fn a_test_that_is_sent_while_the_endpoint_is_off_is_attempted_and_nothing_
     assert_eq!([scene.standing(before).await, scene.standing(meanwhile).await], [(Status::Held, 0); 2]);
     let posts = scene.receiver.so_far();
     assert_eq!(posts.iter().map(tests::Received::id).collect::<Vec<_>>(), [test.to_string()]);
-    assert_eq!(scene.switch().await, Switch::Off(DisabledReason::Operator));
+    assert_eq!(scene.switch().await, Switch::Off(DisabledReason::Owner));
 }
 
 #[tokio::test(flavor = "multi_thread")]

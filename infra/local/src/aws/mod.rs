@@ -39,8 +39,9 @@ const EXPIRY_INTERVAL: Duration = Duration::from_mins(1);
 
 /// The file of the tables in the folder where they are kept.
 const TABLES: &str = "dynamodb.sqlite3";
-/// The permissions of that folder.
+/// The permissions of that folder, and those that others have of a folder.
 const PRIVATE: u32 = 0o700;
+const OF_OTHERS: u32 = 0o077;
 
 /// A running AWS side. It stops when it is dropped.
 pub struct AwsSide {
@@ -103,14 +104,19 @@ fn open_tables(data: Option<&Path>) -> io::Result<Database> {
 /// Makes a folder that other users of the machine cannot look into, also of one that is there. If others can look into it
 /// and it has something else in it, it is not ours to close.
 fn private_folder(folder: &Path) -> io::Result<()> {
+    make_private(folder).map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", folder.display())))
+}
+
+fn make_private(folder: &Path) -> io::Result<()> {
     DirBuilder::new().mode(PRIVATE).recursive(true).create(folder)?;
     let mut permissions = folder.metadata()?.permissions();
-    if permissions.mode() & 0o777 == PRIVATE {
+    if permissions.mode() & OF_OTHERS == 0 {
         return Ok(());
     }
     if !folder.join(TABLES).exists() && folder.read_dir()?.next().is_some() {
-        let reason = "others can read this folder, and it has other things in it: give an empty or a new one";
-        return Err(io::Error::other(format!("{}: {reason}", folder.display())));
+        return Err(io::Error::other(
+            "others can read it, and it has other things in it: give an empty or a new folder",
+        ));
     }
     permissions.set_mode(PRIVATE);
     std::fs::set_permissions(folder, permissions)

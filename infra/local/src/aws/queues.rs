@@ -44,6 +44,8 @@ const GROUP_FIELD: &str = "MessageGroupId";
 const DELAYED_COUNT: &str = "ApproximateNumberOfMessagesDelayed";
 /// The most messages in a batch (SQS).
 const MAX_ENTRIES: usize = 10;
+/// The most bytes of the messages of a batch (SQS).
+const MAX_SENT_BYTES: usize = 1_024 * 1_024;
 /// The most characters of the id of a message in its batch (SQS).
 const MAX_ID_CHARS: usize = 80;
 const NO_TEXT: &str = "the message has a character that SQS does not take: only #x9, #xA, #xD, #x20 to #xD7FF, #xE000 to \
@@ -301,8 +303,8 @@ fn check(batch: &SendMessageBatchInput) -> Result<(), SqsError> {
         return Err(SqsError::new(SqsErrorCode::InvalidBatchEntryId, format!("{:?} is no id of an entry", entry.id)));
     }
     let bytes: usize = batch.entries.iter().map(|entry| entry.message_body.len()).sum();
-    if bytes > MAX_BATCH_BYTES {
-        let reason = format!("the batch has {bytes} bytes, and {MAX_BATCH_BYTES} are the most");
+    if bytes > MAX_SENT_BYTES {
+        let reason = format!("the batch has {bytes} bytes, and {MAX_SENT_BYTES} are the most");
         return Err(SqsError::new(SqsErrorCode::BatchRequestTooLong, reason));
     }
     Ok(())
@@ -331,6 +333,7 @@ fn can_hold(batch: &SendMessageBatchInput) -> bool {
     let ids: HashSet<&str> = batch.entries.iter().map(|entry| entry.id.as_str()).collect();
     (1..=MAX_ENTRIES).contains(&batch.entries.len())
         && ids.len() == batch.entries.len()
+        && batch.entries.iter().map(|entry| entry.message_body.len()).sum::<usize>() <= MAX_BATCH_BYTES
         && batch.entries.iter().all(is_plain)
 }
 

@@ -37,11 +37,11 @@ pub(crate) enum KeyCommand {
         key_id: KeyId,
     },
     /// Tell which keys are in a leaked text, such as a log or a file, without printing the text
-    #[command(override_usage = "marketctl keys identify <FILE|->")]
+    #[command(override_usage = "marketctl keys identify <FILE|->...")]
     Identify {
-        /// The file with the text; `-` is standard input
+        /// The files with the text; `-` is standard input
         #[arg(value_name = "FILE|-", value_parser = NoKey, num_args = 1.., default_value = "-")]
-        text: Source,
+        texts: Vec<Source>,
     },
     /// Change a key's name, tier or limit; its next request is counted against the new limit
     #[command(
@@ -135,7 +135,7 @@ impl TypedValueParser for NoKey {
         if value == "-" || Path::new(value).is_file() {
             return Ok(Source::from(value.to_owned()));
         }
-        let refusal = "there is no such file. A key on a command line is not secret: give it on standard input, as in \
+        let refusal = "that is no file. A key on a command line is not secret: give it on standard input, as in \
             `marketctl keys identify -`\n";
         Err(clap::Error::raw(ErrorKind::ValueValidation, refusal).with_cmd(command))
     }

@@ -134,7 +134,7 @@ pub(crate) struct ListDeliveries {
     pub(crate) limit: Option<u32>,
     /// Go on until you press Ctrl-C: of the newest deliveries, as many as --limit says, list each when it is new or has
     /// changed; with --json, a document per line
-    #[arg(long)]
+    #[arg(long, conflicts_with = "all")]
     pub(crate) watch: bool,
 }
 

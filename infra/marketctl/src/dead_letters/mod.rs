@@ -54,10 +54,10 @@ pub(crate) async fn run(
         DeadLetterCommand::Delete(which) => {
             let what = match (which.queue, which.ids.as_slice()) {
                 (_, [id]) => format!("the dead letter {id}"),
-                (Some(queue), []) => format!("all dead letters of the queue {} that fit", queue.as_str()),
+                (Some(queue), []) => format!("all dead letters of the queue {} that fit the filter", queue.as_str()),
                 (_, ids) => format!("{} dead letters", ids.len()),
             };
-            confirmation.require(&format!("This deletes {what}, and nothing else has the message."))?;
+            confirmation.require(&format!("This deletes {what}, and nothing else has what is in them."))?;
             delete(&which, session, output).await
         }
     }

@@ -6,7 +6,7 @@ mod lines;
 use std::ffi::OsString;
 use std::fmt;
 use std::fs::File;
-use std::io::{self, BufReader, IsTerminal, Read, Seek, Write};
+use std::io::{self, BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -151,10 +151,7 @@ impl<M: Send + 'static> Input<M> {
     /// the log.
     pub(crate) fn say(&self, what: &str) {
         self.progress.bar.set_message(what.to_owned());
-        if !io::stderr().is_terminal() {
-            // Nobody may be reading.
-            let _ = writeln!(io::stderr(), "{what}");
-        }
+        terminal::say_without_terminal(what);
     }
 
     /// Ends the run, and puts the refused lines in order. Returns the number of the last line that was read; 0 if none

@@ -3,6 +3,7 @@
 mod show;
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::io::{self, IsTerminal, Read, Write};
 use std::time::Duration;
 
@@ -110,11 +111,10 @@ async fn perform(
             let shown = ShownKey { key: KeyDocument::new(&record, now), usage: &usage };
             output.print(&shown, |shown| show::shown(shown, now))?;
         }
-        KeyCommand::Identify { text } => {
-            let texts = leaked_keys(&text)?;
+        KeyCommand::Identify { texts } => {
             let (mut known, keys) = (Vec::new(), session.keys());
-            for text in &texts {
-                known.extend(keys.identify(text).await?);
+            for text in leaked_keys(&texts)? {
+                known.extend(keys.identify(&text).await?);
             }
             let now = session.clock.now();
             known.sort_by_key(|key| !key.is_live(now));
@@ -215,8 +215,41 @@ fn check_offered(tier: Tier, preview: bool) -> Result<(), CommandFailure> {
     Err(CommandFailure::invalid("tier", &reason, hint))
 }
 
-/// Reads a leaked text, and finds the keys in it. No error repeats the text.
-fn leaked_keys(source: &Source) -> Result<Vec<KeyText>, CommandFailure> {
+/// Reads leaked texts, and finds the keys in them. No error repeats a text.
+fn leaked_keys(sources: &[Source]) -> Result<Vec<KeyText>, CommandFailure> {
+    let (mut keys, mut error) = (Vec::new(), KeyTextError::NotAKey);
+    for source in sources {
+        let mut text = String::from_utf8_lossy(&leaked_bytes(source)?).into_owned();
+        // URLs escape the underscore, and UTF-16 has a zero beside each letter.
+        text = text.replace("%5F", "_").replace("%5f", "_");
+        for text in [text.replace('\0', ""), text] {
+            match KeyText::find(&text) {
+                Ok(found) => keys.extend(found),
+                Err(KeyTextError::WrongChecksum) => error = KeyTextError::WrongChecksum,
+                Err(KeyTextError::NotAKey) => {}
+            }
+        }
+    }
+    let mut seen = BTreeSet::new();
+    keys.retain(|key| seen.insert(key.hash().hex()));
+    let (reason, message, hint) = match error {
+        _ if !keys.is_empty() => return Ok(keys),
+        KeyTextError::NotAKey => (
+            "not_a_key",
+            "there is no API key in the text",
+            "A key is `sk_` and 49 letters and digits, without a break. It may stand anywhere in the text.",
+        ),
+        KeyTextError::WrongChecksum => (
+            "wrong_checksum",
+            "there is what looks like an API key, but its checksum is wrong",
+            "No stack has a key with this text: a character is wrong, or somebody made it up.",
+        ),
+    };
+    Err(CommandFailure::new(message, hint).with_member("reason", reason))
+}
+
+/// Reads a leaked text, and unpacks what gzip has packed.
+fn leaked_bytes(source: &Source) -> Result<Vec<u8>, CommandFailure> {
     let mut bytes = Vec::new();
     if *source == Source::Stdin && io::stdin().is_terminal() {
         let _ = writeln!(io::stderr(), "Paste the text, then press Enter and Ctrl-D.");
@@ -237,20 +270,7 @@ fn leaked_keys(source: &Source) -> Result<Vec<KeyText>, CommandFailure> {
         let hint = "Give a part of it, for example `grep -ho 'sk_[0-9A-Za-z]*' FILE | marketctl keys identify -`.";
         return Err(CommandFailure::new("the text is longer than 16 MiB", hint).with_member("reason", "too_long"));
     }
-    // As UTF-16 has them between the letters, and URLs the underscore.
-    bytes.retain(|byte| *byte != 0);
-    let text = String::from_utf8_lossy(&bytes).replace("%5F", "_").replace("%5f", "_");
-    KeyText::find(&text).map_err(|error| match error {
-        KeyTextError::NotAKey => {
-            let hint = "A key is `sk_` and 49 letters and digits, without a break. It may stand anywhere in the text.";
-            CommandFailure::new("there is no API key in the text", hint).with_member("reason", "not_a_key")
-        }
-        KeyTextError::WrongChecksum => {
-            let hint = "No stack has a key with this text: a character is wrong, or somebody made it up.";
-            CommandFailure::new("there is what looks like an API key, but its checksum is wrong", hint)
-                .with_member("reason", "wrong_checksum")
-        }
-    })
+    Ok(bytes)
 }
 
 /// Some keys of a user may still be accepted.

@@ -18,6 +18,7 @@ use webhooks::delivery_id;
 use super::show;
 use crate::cli::ListDeliveries;
 use crate::failure::{CommandFailure, none_left_out};
+use crate::progress::Progress;
 
 /// How many deliveries are read at a time.
 const PAGE: usize = 1_000;
@@ -55,7 +56,7 @@ pub(super) async fn watch(admin: &WebhookAdmin, list: &ListDeliveries, output: O
             seen.insert(delivery.id, state) != Some(state)
         });
         for row in &rows {
-            output.print(row, |row| show::delivery_line(&row.delivery))?;
+            output.print(row, |row| show::delivery_line(list, &row.delivery))?;
         }
         seen.retain(|id, _| listed.contains(id));
         sleep(PAUSE).await;
@@ -68,9 +69,11 @@ async fn read(admin: &WebhookAdmin, list: &ListDeliveries, most: usize) -> Resul
     if let Some(id) = list.id {
         return read_endpoint(admin, list, id, limit).await;
     }
-    let endpoints = match list.user {
-        Some(user) => admin.list(user).await?,
-        None => admin.list_all(|_| {}).await?,
+    let endpoints = if let Some(user) = list.user {
+        admin.list(user).await?
+    } else {
+        let progress = Progress::start();
+        admin.list_all(|found| progress.show_rows(found as u64, None, "webhook endpoints")).await?
     };
     let parts = endpoints.readable.iter().map(|endpoint| read_endpoint(admin, list, endpoint.id, limit));
     let mut parts = stream::iter(parts).buffer_unordered(ENDPOINTS_AT_A_TIME);

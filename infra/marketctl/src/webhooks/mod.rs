@@ -56,7 +56,7 @@ async fn confirm(
         WebhookCommand::RotateSecret { id, activate: false, expire_old: false }
             if confirmation == Confirmation::Asked =>
         {
-            let endpoint = admin.endpoint(*id).await?.0;
+            let endpoint = admin.find(*id).await?;
             let (next_active_at, _) = endpoint.secrets.changes(admin.clock.now());
             next_active_at.map_or(Ok(()), |_| {
                 confirmation.ask(&format!("Endpoint {id} has a next secret already. It will sign nothing any more."))

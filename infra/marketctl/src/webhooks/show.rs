@@ -9,6 +9,7 @@ use common::ids::UserId;
 use terminal::{details, printable, second, state, table};
 use webhooks::ATTEMPTS;
 use webhooks::delivery::{Attempt, Failure, Status};
+use webhooks::endpoint::DisabledReason;
 
 use crate::cli::ListDeliveries;
 
@@ -92,7 +93,10 @@ fn endpoint_status(shown: &EndpointWithHealth<'_>) -> String {
     let failing = health.as_ref().and_then(|health| health.failing_since.zip(health.failed_attempts));
     match (endpoint.disabled_reason, failing) {
         (Some(reason), _) => {
-            let reason = reason.as_str().replace('_', " ");
+            let reason = match reason {
+                DisabledReason::Owner => "by owner or operator",
+                DisabledReason::DeliveriesFailed => "deliveries failed",
+            };
             let since = endpoint.disabled_at.map(|at| format!(" since {}", second(Some(at))));
             format!("{} ({reason}){}", endpoint.status, since.unwrap_or_default())
         }
@@ -246,10 +250,11 @@ fn delivery_cells(row: &DeliveryRow) -> [String; 7] {
 }
 
 /// Shows a delivery on one line, for a list that goes on.
-pub(super) fn delivery_line(row: &DeliveryRow) -> String {
+pub(super) fn delivery_line(list: &ListDeliveries, row: &DeliveryRow) -> String {
     let [id, event, status, attempts, created, next, _] = delivery_cells(row);
     let next = if next == "-" { String::new() } else { format!("  next at {next}") };
-    format!("{created}  {id}  {event:<18}  {}  attempts: {attempts}{next}", state(&status))
+    let endpoint = if list.id.is_some() { String::new() } else { format!("  {}", row.endpoint_id) };
+    format!("{created}  {id}{endpoint}  {event:<18}  {}  attempts: {attempts}{next}", state(&status))
 }
 
 pub(super) fn delivery(shown: &DeliveryOfUser<DeliveryDocument<'_>>) -> String {

@@ -156,7 +156,7 @@ impl KeyAdmin {
     /// Returns the keys of all users with their use. Reads the whole table. Calls `report` after each page with the number
     /// of keys so far.
     pub async fn list_all(&self, report: impl Fn(u64)) -> Result<Rows<(KeyRecord, Usage)>, AdminError> {
-        let mut pages = self.client.scan().table_name(&self.table).into_paginator().send();
+        let mut pages = self.client.scan().table_name(&self.table).consistent_read(true).into_paginator().send();
         let mut keys = Rows::default();
         while let Some(page) = pages.next().await {
             for row in page.map_err(StoreError::from)?.items() {

@@ -8,7 +8,7 @@ use common::event::EventKind;
 use common::ids::{EndpointId, UserId};
 use common::rotation::Secrets;
 use tokio::time::Instant;
-use webhooks::endpoint::{DisabledReason, Endpoints, Switch, WebhookEndpoint};
+use webhooks::endpoint::{Endpoints, Switch, WebhookEndpoint};
 use webhooks::guard::EndpointUrl;
 use webhooks::secrets::EndpointSecret;
 use webhooks::store::{Added, Removal};
@@ -113,16 +113,8 @@ impl WebhookAdmin {
 
     /// Switches an endpoint off. From now on its events are held.
     pub async fn disable(&self, id: EndpointId) -> Result<WebhookEndpoint, WebhookAdminError> {
-        self.disable_for(id, DisabledReason::Operator).await
-    }
-
-    pub(crate) async fn disable_for(
-        &self,
-        id: EndpointId,
-        reason: DisabledReason,
-    ) -> Result<WebhookEndpoint, WebhookAdminError> {
         let endpoint = self.find(id).await?;
-        self.store.disable(endpoint.account_id, id, reason, self.clock.now()).await?;
+        self.store.disable(endpoint.account_id, id, self.clock.now()).await?;
         self.find(id).await
     }
 

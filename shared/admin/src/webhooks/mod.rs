@@ -42,7 +42,8 @@ pub struct WebhookAdmin {
 }
 
 impl WebhookAdmin {
-    async fn find(&self, id: EndpointId) -> Result<WebhookEndpoint, WebhookAdminError> {
+    /// Returns an endpoint without its state.
+    pub async fn find(&self, id: EndpointId) -> Result<WebhookEndpoint, WebhookAdminError> {
         let unknown = WebhookAdminError::UnknownEndpoint(id);
         let Some(account) = self.store.owner_of(id).await? else { return Err(unknown) };
         self.store.endpoint(account, id).await?.ok_or(unknown)

@@ -38,19 +38,13 @@ impl WebhookStore {
     }
 
     /// Switches an endpoint off at somebody's request. Returns whether it was on.
-    pub async fn disable(
-        &self,
-        account: UserId,
-        id: EndpointId,
-        reason: DisabledReason,
-        now: Timestamp,
-    ) -> Result<bool, StoreError> {
+    pub async fn disable(&self, account: UserId, id: EndpointId, now: Timestamp) -> Result<bool, StoreError> {
         let change = table::endpoint_change(account, id)
             .update("SET #e.#status = :off, #e.#reason = :reason, #e.#disabled_at = :at")
             .when("#e.#status = :on")
             .value(":on", s(ENABLED))
             .value(":off", s(DISABLED))
-            .value(":reason", s(reason.as_str()))
+            .value(":reason", s(DisabledReason::Owner.as_str()))
             .value(":at", n(now.millis()));
         self.change(&change).await
     }
