@@ -63,7 +63,7 @@ async fn list_keys(owner: Owner<'_>, NoParameters {}: NoParameters) -> Result<Do
 
 async fn show_key(owner: Owner<'_>, OneKey { key_id }: OneKey) -> Result<Done, CommandError> {
     let (record, usage) = owner.show_key(key_id).await?;
-    Done::new(&KeyWithUsage { record: &record, usage: &usage })
+    Done::new(&KeyWithUsage { key: &record, usage: &usage })
 }
 
 async fn rename_key(owner: Owner<'_>, parameters: RenameKey) -> Result<Done, CommandError> {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use admin::audit::Subject;
 use admin::keys::document::{
-    IdentifiedKeys, KeyDocument, KeyWithText, RevokedKey, RevokedKeys, RotatedKey, ShownKey, UsedKey,
+    IdentifiedKeys, KeyDocument, KeyWithText, KeyWithUsage, RevokedKey, RevokedKeys, RotatedKey, UsedKey,
 };
 use admin::keys::{AdminError, AllRevoked, KeyBounds, KeyUpdate, NewKey};
 use api::auth::{KeyRecord, KeyText, KeyTextError};
@@ -108,7 +108,7 @@ async fn perform(
         KeyCommand::Show { key_id } => {
             let (record, usage) = session.keys().show(key_id).await?;
             let now = session.clock.now();
-            let shown = ShownKey { key: KeyDocument::new(&record, now), usage: &usage };
+            let shown = KeyWithUsage { key: KeyDocument::new(&record, now), usage: &usage };
             output.print(&shown, |shown| show::shown(shown, now))?;
         }
         KeyCommand::Identify { texts } => {

@@ -1,6 +1,6 @@
 //! Keys as text for people.
 
-use admin::keys::document::{KeyWithText, RevokedKey, RevokedKeys, RotatedKey, ShownKey, UsedKey};
+use admin::keys::document::{KeyDocument, KeyWithText, KeyWithUsage, RevokedKey, RevokedKeys, RotatedKey, UsedKey};
 use api::auth::{DayUse, KeyRecord, KeyStatus, Usage};
 use common::ids::UserId;
 use common::scope::Scope;
@@ -143,7 +143,7 @@ const SCOPES: usize = Scope::ALL.len();
 /// The day, each scope, and all scopes.
 const COLUMNS: usize = SCOPES + 2;
 
-pub(super) fn shown(shown: &ShownKey<'_>, now: Timestamp) -> String {
+pub(super) fn shown(shown: &KeyWithUsage<'_, KeyDocument<'_>>, now: Timestamp) -> String {
     format!("{}\n\n{}", details(shown.key.record, now), usage(shown.usage))
 }
 

@@ -16,14 +16,6 @@ pub struct KeyDocument<'a> {
     pub accepted: bool,
 }
 
-/// A key with its use, as an operator is shown it.
-#[derive(Serialize)]
-pub struct ShownKey<'a> {
-    #[serde(flatten)]
-    pub key: KeyDocument<'a>,
-    pub usage: &'a Usage,
-}
-
 /// A key in the list of all keys.
 #[derive(Serialize)]
 pub struct UsedKey<'a> {
@@ -62,11 +54,11 @@ pub struct RotatedKey<'a> {
     pub in_doubt: bool,
 }
 
-/// A key with its use, as its owner is shown it.
+/// A key with its use: its record for its owner, a [`KeyDocument`] for an operator.
 #[derive(Serialize)]
-pub struct KeyWithUsage<'a> {
+pub struct KeyWithUsage<'a, K> {
     #[serde(flatten)]
-    pub record: &'a KeyRecord,
+    pub key: K,
     pub usage: &'a Usage,
 }
 
